@@ -1,0 +1,1 @@
+"""The spec: the YAML a person writes, as frozen models."""
