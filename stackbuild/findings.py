@@ -40,7 +40,7 @@ class Finding(BaseModel):
     waived: str = Field(default="", description="reason and owner of the waiver that made this a WARN")
     applies: bool = Field(
         default=True,
-        description="False on a SKIP of a gate that has nothing to judge in this stack; such a SKIP leaves a report complete",
+        description="False on a SKIP where there is nothing to judge; such a SKIP keeps a report complete",
     )
 
 
