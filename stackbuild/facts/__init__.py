@@ -1,0 +1,1 @@
+"""Sourced compatibility data: one row, one fact, with its source and confidence."""

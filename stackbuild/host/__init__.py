@@ -1,0 +1,1 @@
+"""The host: what it is and what it qualifies for."""
