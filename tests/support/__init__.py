@@ -1,0 +1,1 @@
+"""What the tests stand on: real servers on loopback; real wheels, debs and base images."""
