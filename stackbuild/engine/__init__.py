@@ -1,0 +1,1 @@
+"""The Docker Engine; the only package that talks to it (DESIGN §3.10)."""

@@ -1,0 +1,297 @@
+from __future__ import annotations
+
+import io
+import os
+import signal
+import subprocess
+import sys
+import tarfile
+import textwrap
+import time
+import uuid
+from pathlib import Path
+
+import pytest
+
+from stackbuild.engine import ownership
+from stackbuild.engine.docker_engine import Engine
+from stackbuild.engine.models import DeviceRequest, Mount
+from stackbuild.errors import BuildError, NotJudgedError
+from stackbuild.progress import SilentObserver
+from tests.engine.busybox import busybox_layer, docker_archive
+
+pytestmark = pytest.mark.engine
+
+
+def tar_of(**files: str) -> bytes:
+    sink = io.BytesIO()
+    with tarfile.open(fileobj=sink, mode="w") as tar:
+        for name, text in files.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(text.encode())
+            tar.addfile(entry, io.BytesIO(text.encode()))
+    return sink.getvalue()
+
+
+def ours(engine: Engine) -> set[str]:
+    """Containers and volumes of this process in the engine."""
+    api = engine._api
+    label = {"label": f"{ownership.LABEL}={ownership.owner_label()}"}
+    containers = {item["Id"] for item in api.containers(all=True, filters=label)}
+    return containers | {item["Name"] for item in api.volumes(filters=label)["Volumes"] or []}
+
+
+def test_info_describes_the_engine(engine: Engine) -> None:
+    info = engine.info()
+    assert info.server_version
+    assert info.storage_driver
+    assert info.architecture in ("x86_64", "aarch64")
+    assert "runc" in info.runtimes
+
+
+def test_no_engine_is_not_the_images_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nonexistent/docker.sock")
+    with pytest.raises(NotJudgedError) as caught:
+        Engine.connect()
+    assert caught.value.code == "engine-unreachable"
+    assert caught.value.exit_code == 5
+    assert "DOCKER_HOST" in caught.value.do
+
+
+def test_load_keeps_our_diff_ids(engine: Engine) -> None:
+    name = f"stackbuild-test-{uuid.uuid4().hex[:8]}:x"
+    extra = tar_of(hello="hello\n")
+    archive, config_digest = docker_archive([busybox_layer(), extra], {"Labels": {"a": "b"}}, [name])
+    engine.load(archive[start : start + 100_000] for start in range(0, len(archive), 100_000))
+    try:
+        image = engine.image(name)
+        assert image is not None
+        assert len(image.diff_ids) == 2
+        assert image.labels == {"a": "b"}
+        if not engine.info().containerd_store:
+            assert image.id == config_digest
+    finally:
+        engine.remove_image(name)
+    assert engine.image(name) is None
+    engine.remove_image(name)  # absent: no error
+
+
+def test_a_broken_archive_is_an_error(engine: Engine) -> None:
+    with pytest.raises(NotJudgedError) as caught:
+        engine.load([tar_of(nothing="x")])
+    assert caught.value.code in ("image-load-failed", "engine-refused")
+
+
+def test_an_interrupted_load_leaves_no_image(engine: Engine) -> None:
+    name = f"stackbuild-test-{uuid.uuid4().hex[:8]}:cut"
+    archive, digest = docker_archive([busybox_layer()], {"Labels": {"cut": name}}, [name])
+
+    def cut() -> object:
+        yield archive[:500_000]
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        engine.load(cut())  # type: ignore[arg-type]
+    assert engine.image(name) is None
+    assert engine.image(digest) is None
+
+
+def test_exec_put_get_changes(engine: Engine, busybox: str) -> None:
+    with engine.container(busybox, ["/bin/sleep", "60"]) as container:
+        container.start()
+        container.put("/srv", tar_of(note="written\n"))
+        result = container.exec(
+            ["/bin/sh", "-c", "cat /srv/note; echo bad >&2; exit 7"], environment={"A": "1"}
+        )
+        assert (result.exit_code, sorted(result.text.split())) == (7, ["bad", "written"])
+        with tarfile.open(fileobj=io.BytesIO(b"".join(container.get("/srv/note")))) as tar:
+            assert tar.getnames() == ["note"]
+        container.exec(["/bin/rm", "/etc/passwd"])
+        changes = dict(container.changes())
+        assert changes["/srv/note"] == "added"
+        assert changes["/etc/passwd"] == "deleted"
+    assert ours(engine) == set()
+
+
+def test_the_entrypoint_is_overridden_and_can_be_kept(engine: Engine, busybox: str) -> None:
+    for entrypoint, expected in (((), b"x\n"), (None, b"banner /bin/echo x\n")):
+        with engine.container(busybox, ["/bin/echo", "x"], entrypoint=entrypoint) as container:
+            container.start()
+            assert container.wait(20) == 0
+            assert container.logs() == expected
+
+
+def test_exec_past_its_limit_is_stopped(engine: Engine, busybox: str) -> None:
+    began = time.monotonic()
+    with engine.container(busybox, ["/bin/sleep", "60"]) as container:
+        container.start()
+        with pytest.raises(NotJudgedError) as caught:
+            container.exec(["/bin/sleep", "50"], limit=0.5)
+    assert caught.value.code == "step-timeout"
+    assert time.monotonic() - began < 15
+
+
+def test_wait_past_its_limit(engine: Engine, busybox: str) -> None:
+    with engine.container(busybox, ["/bin/sleep", "60"]) as container:
+        container.start()
+        with pytest.raises(NotJudgedError) as caught:
+            container.wait(1)
+        assert caught.value.code == "verify-timeout"
+        container.kill()
+        container.kill()  # no longer runs: no error
+
+
+def test_a_read_only_container_reads_a_filled_volume(engine: Engine, busybox: str) -> None:
+    with engine.volume() as volume:
+        with engine.container(busybox, ["/bin/sh"], mounts=[Mount(volume, "/v", read_only=False)]) as helper:
+            helper.put("/v", tar_of(suite="here"))
+        with engine.container(
+            busybox, ["/bin/cat", "/v/suite"], mounts=[Mount(volume, "/v")], read_only=True, network="none"
+        ) as container:
+            container.start()
+            assert container.wait(20) == 0
+            assert container.logs() == b"here"
+    assert ours(engine) == set()
+
+
+def test_a_start_that_fails_leaves_no_container(engine: Engine, busybox: str) -> None:
+    with (
+        pytest.raises(NotJudgedError) as caught,
+        engine.container(busybox, ["/no/such/program"]) as container,
+    ):
+        container.start()
+    assert caught.value.code == "container-start-failed"
+    assert "/no/such/program" in caught.value.detail
+    assert ours(engine) == set()
+
+
+def test_a_gpu_without_a_toolkit_says_what_the_engine_said(engine: Engine, busybox: str) -> None:
+    if "nvidia" in engine.info().runtimes:
+        request = DeviceRequest(driver="no-such-driver", count=-1, capabilities=(("gpu",),))
+    else:
+        request = DeviceRequest(count=-1, capabilities=(("gpu",),))
+    with (
+        pytest.raises(NotJudgedError) as caught,
+        engine.container(busybox, ["/bin/echo"], device_requests=[request]) as container,
+    ):
+        container.start()
+    assert "could not select device driver" in caught.value.detail
+
+
+def test_export_gives_the_file_system(engine: Engine, busybox: str) -> None:
+    class Chunks(io.RawIOBase):
+        def __init__(self) -> None:
+            self.rest, self.chunks = b"", engine.export(busybox)
+
+        def readable(self) -> bool:
+            return True
+
+        def readinto(self, buffer: bytearray) -> int:  # type: ignore[override]
+            while not self.rest:
+                try:
+                    self.rest = next(self.chunks)
+                except StopIteration:
+                    return 0
+            size = min(len(buffer), len(self.rest))
+            buffer[:size], self.rest = self.rest[:size], self.rest[size:]
+            return size
+
+    with tarfile.open(fileobj=io.BufferedReader(Chunks()), mode="r|") as tar:
+        names = tar.getnames()
+    assert "bin/busybox" in names
+    assert ours(engine) == set()
+
+
+def test_an_export_given_up_early_leaves_no_container(engine: Engine, busybox: str) -> None:
+    stream = engine.export(busybox)
+    next(stream)
+    stream.close()  # type: ignore[attr-defined]
+    assert ours(engine) == set()
+
+
+def test_build_gives_the_image_and_its_lines(engine: Engine, busybox: str) -> None:
+    lines: list[str] = []
+    tag = f"stackbuild-test-{uuid.uuid4().hex[:8]}:b"
+    context = io.BytesIO(tar_of(Dockerfile=f"FROM {busybox}\nENTRYPOINT []\nRUN /bin/echo made-it\n"))
+    image_id = engine.build(context, tag=tag, on_line=lines.append)
+    try:
+        image = engine.image(tag)
+        assert image is not None
+        assert image.id == image_id
+        assert any("made-it" in line for line in lines)
+    finally:
+        engine.remove_image(tag)
+
+
+def test_a_failed_step_is_shown_with_its_own_lines_and_leaves_nothing(engine: Engine, busybox: str) -> None:
+    before = {item["Id"] for item in engine._api.images(all=True)}
+    unique = uuid.uuid4().hex
+    dockerfile = (
+        f"FROM {busybox}\nENTRYPOINT []\nENV X={unique}\nRUN /bin/echo earlier-step\n"
+        "RUN /bin/echo No matching distribution found for torch==2.12.0+cu128 && exit 3\n"
+    )
+    with pytest.raises(BuildError) as caught:
+        engine.build(io.BytesIO(tar_of(Dockerfile=dockerfile)), tag="stackbuild-test:never")
+    assert caught.value.code == "wheel-not-found"
+    assert caught.value.where.startswith("Step 5/5 : RUN")
+    assert "No matching distribution found for torch==2.12.0+cu128" in caught.value.detail
+    assert "earlier-step" not in caught.value.detail
+    assert {item["Id"] for item in engine._api.images(all=True)} == before
+    assert engine.image("stackbuild-test:never") is None
+
+
+def test_a_pull_from_nowhere_is_not_judged(engine: Engine) -> None:
+    with pytest.raises(NotJudgedError) as caught:
+        engine.pull("127.0.0.1:9/none:tag", platform="linux/amd64", observer=SilentObserver())
+    assert caught.value.code == "registry-unreachable"
+
+
+def test_sweep_takes_what_a_killed_run_left_and_nothing_else(
+    engine: Engine, busybox: str, tmp_path: Path
+) -> None:
+    script = textwrap.dedent(
+        f"""
+        import sys, time
+        from stackbuild.engine.docker_engine import Engine
+        with Engine.connect() as engine, engine.volume() as volume:
+            with engine.container({busybox!r}, ["/bin/sleep", "60"]) as container:
+                container.start()
+                print(container.id, volume, flush=True)
+                time.sleep(60)
+        """
+    )
+    with (
+        engine.container(busybox, ["/bin/sh"]) as mine,
+        subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as process,
+    ):
+        assert process.stdout is not None
+        container_id, volume = process.stdout.readline().split()
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        removed = engine.sweep()
+        assert volume in removed
+        assert len(removed) >= 2
+        left = {item["Id"] for item in engine._api.containers(all=True)}
+        assert container_id not in left
+        assert mine.id in left
+
+
+def test_ctrl_c_while_a_container_runs_removes_it(engine: Engine, busybox: str) -> None:
+    script = textwrap.dedent(
+        f"""
+        from stackbuild.engine.docker_engine import Engine
+        with Engine.connect() as engine, engine.container({busybox!r}, ["/bin/sleep", "60"]) as container:
+            container.start()
+            print(container.id, flush=True)
+            container.exec(["/bin/sleep", "50"])
+        """
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
+        assert process.stdout is not None
+        container_id = process.stdout.readline().strip()
+        time.sleep(0.3)
+        os.kill(process.pid, signal.SIGINT)
+        process.wait(20)
+    assert container_id not in {item["Id"] for item in engine._api.containers(all=True)}
