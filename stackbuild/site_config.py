@@ -1,0 +1,224 @@
+"""The site file: where this site finds indexes, registries and repositories (``stackbuild.toml``).
+
+It maps *names*, as locks record them, to mirrors, so that a lock made at one site builds at another.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from stackbuild.errors import UsageError
+
+SITE_FILE = "stackbuild.toml"
+# Where PyTorch publishes one channel per build variant (pytorch.org, "Get started").
+PYTORCH_CHANNELS = "https://download.pytorch.org/whl"
+PYTORCH_PREFIX = "pytorch-"
+DEFAULT_INDEX = "default"
+
+_TABLES = {"indexes", "registries", "repositories"}
+
+
+class _SiteModel(BaseModel):
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        populate_by_name=True,
+        alias_generator=lambda name: name.rstrip("_").replace("_", "-"),
+    )
+
+
+class IndexLocation(_SiteModel):
+    """Where one named package index is: a URL of the simple API, or a folder of wheels."""
+
+    url: str | None = Field(default=None, pattern=r"^https?://")
+    folder: Path | None = None
+    trusted_hashes: bool | None = Field(
+        default=None,
+        description="whether its sha256 values are recorded unread; only for 'default' unless said",
+    )
+
+    @model_validator(mode="after")
+    def _one_place(self) -> IndexLocation:
+        if (self.url is None) == (self.folder is None):
+            raise ValueError("exactly one of 'url' and 'folder' is needed")
+        return self
+
+
+class SiteConfig(_SiteModel):
+    """What the site file and the ``STACKBUILD_*`` variables say."""
+
+    indexes: dict[str, IndexLocation] = Field(
+        default_factory=dict,
+        description="index name to a URL, a folder, or a table of url/folder and trusted-hashes",
+    )
+    registries: dict[str, str] = Field(
+        default_factory=dict, description="registry to its mirror as HOST[:PORT]; http is spoken on loopback"
+    )
+    repositories: dict[str, str] = Field(
+        default_factory=dict,
+        description="apt repository name (debian, debian-security, ubuntu, …) to its URL",
+    )
+    snapshot: str | None = Field(
+        default=None, pattern=r"^https?://", description="snapshot archive of apt repositories"
+    )
+    ca_bundle: Path | None = Field(default=None, description="PEM file used in place of the system's")
+    store: Path | None = Field(default=None, description="folder of the store")
+
+    @field_validator("indexes", mode="before")
+    @classmethod
+    def _short_form(cls, value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            return value
+        return {name: _location(place) if isinstance(place, str) else place for name, place in value.items()}
+
+    def index(self, name: str, *, url: str | None = None) -> IndexLocation | None:
+        """Return where the index ``name`` is.
+
+        Args:
+            name: ``default``, ``pytorch-VARIANT`` or a name of the spec's own.
+            url: The URL the spec gives that name; the site file goes first.
+
+        Returns:
+            The location, or None when nothing says where it is; ``default`` is then the resolver's own.
+        """
+        if name in self.indexes:
+            return self.indexes[name]
+        if url is not None:
+            return _location(url)
+        if name.startswith(PYTORCH_PREFIX):
+            return IndexLocation(url=f"{PYTORCH_CHANNELS}/{name.removeprefix(PYTORCH_PREFIX)}")
+        return None
+
+    def trusts_hashes(self, name: str) -> bool:
+        """True when the sha256 values of this index are recorded without reading the file."""
+        location = self.indexes.get(name)
+        if location is not None and location.trusted_hashes is not None:
+            return location.trusted_hashes
+        return name == DEFAULT_INDEX
+
+
+def load_site_config(start: Path, environ: Mapping[str, str] | None = None) -> SiteConfig:
+    """Read the site file and lay the ``STACKBUILD_*`` variables over it.
+
+    The file is ``$STACKBUILD_CONFIG`` or the nearest ``stackbuild.toml`` in ``start`` and the folders above.
+    ``STACKBUILD_INDEXES``, ``STACKBUILD_REGISTRIES`` and ``STACKBUILD_REPOSITORIES`` hold ``NAME=PLACE``
+    pairs separated by white space; ``STACKBUILD_SNAPSHOT``, ``STACKBUILD_CA_BUNDLE`` and
+    ``STACKBUILD_STORE`` hold one value.
+    Paths in the file are relative to the file, paths in variables to ``start``.
+
+    Args:
+        start: The folder to begin at.
+        environ: The environment; the process's own when None.
+
+    Raises:
+        UsageError: The file or a variable cannot be understood (code ``site-config-invalid``).
+    """
+    environ = os.environ if environ is None else environ
+    data: dict[str, Any] = {}
+    path = _find(start, environ)
+    if path is not None:
+        data = _anchored(_read(path), path.parent)
+    overlay = _anchored(_from_environment(environ), start)
+    for key, value in overlay.items():
+        data[key] = {**data.get(key, {}), **value} if key in _TABLES else value
+    try:
+        return SiteConfig.model_validate(data)
+    except ValidationError as error:
+        problems = [
+            f"{'.'.join(str(part) for part in problem['loc'])}: {problem['msg']}"
+            for problem in error.errors()
+        ]
+        raise UsageError(
+            "the site configuration is not valid",
+            code="site-config-invalid",
+            where=str(path) if path else "STACKBUILD_* variables",
+            detail="\n".join(problems),
+            do="Correct the named keys.",
+        ) from error
+
+
+def _find(start: Path, environ: Mapping[str, str]) -> Path | None:
+    named = environ.get("STACKBUILD_CONFIG")
+    if named:
+        path = Path(named)
+        if not path.is_file():
+            raise UsageError(
+                "the site file that STACKBUILD_CONFIG names does not exist",
+                code="site-config-invalid",
+                where=named,
+            )
+        return path.absolute()
+    start = start.absolute()
+    return next(
+        (folder / SITE_FILE for folder in (start, *start.parents) if (folder / SITE_FILE).is_file()), None
+    )
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(
+            f"the site file cannot be read: {error}", code="site-config-invalid", where=str(path)
+        ) from error
+
+
+def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key in ("snapshot", "ca-bundle", "store"):
+        value = environ.get("STACKBUILD_" + key.upper().replace("-", "_"))
+        if value:
+            found[key] = value
+    for key in sorted(_TABLES):
+        variable = f"STACKBUILD_{key.upper()}"
+        pairs = environ.get(variable, "").split()
+        wrong = [pair for pair in pairs if not all(pair.partition("=")[::2])]
+        if wrong:
+            raise UsageError(
+                f"{variable} holds {wrong[0]!r}, which is not NAME=PLACE",
+                code="site-config-invalid",
+                do=f"Write {variable}='NAME=PLACE NAME=PLACE'.",
+            )
+        if pairs:
+            found[key] = dict(pair.split("=", 1) for pair in pairs)
+    return found
+
+
+def _anchored(data: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Make every path absolute; what has the wrong type is left for the validation to report."""
+    result = dict(data)
+    for key in ("ca-bundle", "store"):
+        if isinstance(result.get(key), str):
+            result[key] = _absolute(result[key], folder)
+    indexes = result.get("indexes")
+    if isinstance(indexes, dict):
+        result["indexes"] = {name: _anchored_index(place, folder) for name, place in indexes.items()}
+    return result
+
+
+def _anchored_index(place: Any, folder: Path) -> Any:
+    if isinstance(place, str) and not _is_url(place):
+        return {"folder": _absolute(place.removeprefix("file://"), folder)}
+    if isinstance(place, dict) and isinstance(place.get("folder"), str):
+        return {**place, "folder": _absolute(place["folder"], folder)}
+    return place
+
+
+def _absolute(value: str, folder: Path) -> Path:
+    return (folder / Path(value).expanduser()).absolute()
+
+
+def _is_url(place: str) -> bool:
+    return place.startswith(("http://", "https://"))
+
+
+def _location(place: str) -> IndexLocation:
+    if _is_url(place):
+        return IndexLocation(url=place)
+    return IndexLocation(folder=Path(place.removeprefix("file://")))

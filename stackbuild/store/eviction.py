@@ -1,0 +1,123 @@
+"""What the store holds, how it is emptied, and whether it is still what it was."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from stackbuild.errors import NotJudgedError
+from stackbuild.store.disk import file_sha256
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Bytes and numbers of files per kind."""
+
+    kind: str
+    files: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Evicted:
+    """What an eviction removed and left, in bytes."""
+
+    files: int
+    bytes: int
+    left: int
+
+
+@dataclass(frozen=True)
+class Damaged:
+    """A file whose content is no longer what its name says."""
+
+    path: Path
+    expected: str
+    measured: str
+
+
+def usage(root: Path) -> tuple[Usage, ...]:
+    """Measure the store, one row per kind of content."""
+    rows = []
+    for kind in ("blobs", "layers", "records", "partial", "tmp"):
+        sizes = [path.stat().st_size for path in _files(root / kind)]
+        rows.append(Usage(kind, len(sizes), sum(sizes)))
+    return tuple(rows)
+
+
+def evict(root: Path, *, max_bytes: int | None) -> Evicted:
+    """Remove what was used longest ago until at most ``max_bytes`` are left; None empties the store.
+
+    Left-overs of processes that are gone are removed first. Records are kept unless the store is emptied:
+    they are small, and only ever save work.
+
+    Raises:
+        NotJudgedError: Another process is using the store (code ``store-in-use``).
+    """
+    with ExitStack() as held:
+        for path in _files(root / "locks"):
+            handle = held.enter_context(path.open("a+", encoding="ascii"))
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise NotJudgedError(
+                    f"the store is in use: {path.stem} is locked",
+                    code="store-in-use",
+                    do="Wait for that run to end.",
+                ) from error
+        return _evict(root, max_bytes)
+
+
+def _evict(root: Path, max_bytes: int | None) -> Evicted:
+    files = removed = 0
+    for path in _files(root / "tmp"):
+        owner = path.name.partition("-")[0]
+        if not owner.isdigit() or not Path("/proc", owner).exists() or int(owner) == os.getpid():
+            files, removed = files + 1, removed + _remove(path)
+    if max_bytes is None:
+        for path in (*_files(root / "records"), *_files(root / "partial")):
+            files, removed = files + 1, removed + _remove(path)
+    entries = [*_files(root / "blobs"), *_files(root / "layers", suffix=".tar"), *_files(root / "partial")]
+    used = sorted((path.stat().st_atime_ns, str(path), path) for path in entries)
+    left = sum(path.stat().st_size for path in entries)
+    for _, _, path in used:
+        if max_bytes is not None and left <= max_bytes:
+            break
+        if path.suffix == ".tar":
+            path.with_suffix(".json").unlink(missing_ok=True)
+        size = _remove(path)
+        files, removed, left = files + 1, removed + size, left - size
+    return Evicted(files, removed, left)
+
+
+def damaged(root: Path) -> Iterator[Damaged]:
+    """Hash every file and layer again, and yield those that are not what they are called."""
+    for path in _files(root / "blobs"):
+        measured = file_sha256(path)
+        if measured != path.name:
+            yield Damaged(path, path.name, measured)
+    for path in _files(root / "layers", suffix=".tar"):
+        beside = path.with_suffix(".json")
+        if not beside.exists():
+            continue  # a layer without its description is never handed out
+        expected = str(json.loads(beside.read_bytes())["diff-id"]).removeprefix("sha256:")
+        measured = file_sha256(path)
+        if measured != expected:
+            yield Damaged(path, expected, measured)
+
+
+def _files(folder: Path, suffix: str = "") -> list[Path]:
+    if not folder.is_dir():
+        return []
+    return sorted(path for path in folder.rglob(f"*{suffix}") if path.is_file())
+
+
+def _remove(path: Path) -> int:
+    size = path.stat().st_size
+    path.unlink()
+    return size

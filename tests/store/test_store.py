@@ -1,0 +1,187 @@
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from stackbuild.errors import BuildError, LockError, NotJudgedError
+from stackbuild.progress import SilentObserver
+from stackbuild.store.store import Store, default_root
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "store")
+
+
+def left_over(store: Store) -> list[str]:
+    return [path.name for path in (store.root / "tmp").iterdir()]
+
+
+def test_a_file_is_found_by_its_hash(store: Store, tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"hello")
+    sha256 = store.add_file(tmp_path / "a")
+    assert sha256 == hashlib.sha256(b"hello").hexdigest()
+    path = store.blob(sha256)
+    assert path is not None
+    assert path.read_bytes() == b"hello"
+    assert store.blob("0" * 64) is None
+
+
+def test_a_stream_with_another_hash_is_not_kept(store: Store) -> None:
+    with pytest.raises(LockError) as caught:
+        store.add_stream([b"hello"], sha256="0" * 64)
+    assert caught.value.code == "artifact-changed"
+    assert left_over(store) == []
+    assert store.blob(hashlib.sha256(b"hello").hexdigest()) is None
+
+
+def test_a_file_that_was_written_to_later_is_not_handed_out(store: Store) -> None:
+    sha256 = store.add_stream([b"hello"])
+    path = store.blob(sha256)
+    assert path is not None
+    path.write_bytes(b"HELLO")
+    assert store.blob(sha256) is None
+    assert not path.exists()
+
+
+def test_a_touched_file_with_the_right_content_is_handed_out(store: Store) -> None:
+    sha256 = store.add_stream([b"hello"])
+    path = store.blob(sha256)
+    assert path is not None
+    os.utime(path)
+    assert store.blob(sha256) == path
+
+
+def test_a_layer_is_hashed_while_it_is_written(store: Store) -> None:
+    with store.new_layer("wheels:abc") as sink:
+        sink.write(b"one")
+        sink.write(memoryview(b"two"))
+        sink.extra["entries"] = 2
+        assert store.layer("wheels:abc") is None
+    layer = store.layer("wheels:abc")
+    assert layer is not None
+    assert layer == sink.layer
+    assert layer.diff_id == "sha256:" + hashlib.sha256(b"onetwo").hexdigest()
+    assert (layer.size, layer.extra, layer.path.read_bytes()) == (6, {"entries": 2}, b"onetwo")
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, ValueError])
+def test_a_layer_that_was_interrupted_is_not_there(store: Store, stop: type[BaseException]) -> None:
+    with pytest.raises(stop), store.new_layer("k") as sink:  # noqa: PT012
+        sink.write(b"x" * 5_000_000)
+        raise stop
+    assert store.layer("k") is None
+    assert left_over(store) == []
+
+
+def test_a_full_disk_is_a_build_error_and_leaves_nothing(store: Store) -> None:
+    with pytest.raises(BuildError) as caught, store.new_layer("k") as sink:  # noqa: PT012
+        sink.write(b"x")
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert caught.value.code == "disk-full"
+    assert left_over(store) == []
+
+
+def test_a_really_full_disk(tmp_path: Path) -> None:
+    """/dev/full answers every write with ENOSPC."""
+    store = Store(tmp_path)
+    with (  # noqa: PT012
+        pytest.raises(BuildError) as caught,
+        store.new_layer("k") as sink,
+        Path("/dev/full").open("wb", 0) as full,
+    ):
+        sink._stream = full
+        sink.write(b"x")
+    assert caught.value.code == "disk-full"
+    assert store.layer("k") is None
+
+
+def test_a_truncated_layer_is_not_handed_out(store: Store) -> None:
+    with store.new_layer("k") as sink:
+        sink.write(b"onetwo")
+    layer = store.layer("k")
+    assert layer is not None
+    os.truncate(layer.path, 3)
+    assert store.layer("k") is None
+
+
+def test_records(store: Store) -> None:
+    assert store.record("tree", "sha256:1") is None
+    store.put_record("tree", "sha256:1", {"a": [1]})
+    store.put_record("tree", "sha256:1", {"a": [2]})
+    assert store.record("tree", "sha256:1") == {"a": [2]}
+
+
+class Notes(SilentObserver):
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+        self.heard = threading.Event()
+
+    def note(self, message: str) -> None:
+        self.notes.append(message)
+        self.heard.set()
+
+
+def test_the_second_holder_of_a_lock_waits_and_says_so(store: Store) -> None:
+    order: list[str] = []
+    notes = Notes()
+
+    def second() -> None:
+        with store.lock("stack demo", observer=notes):
+            order.append("second")
+
+    with store.lock("stack demo", observer=SilentObserver()):
+        thread = threading.Thread(target=second)
+        thread.start()
+        assert notes.heard.wait(5)
+        order.append("first")
+    thread.join(5)
+    assert order == ["first", "second"]
+    assert notes.notes == [f"waiting for stack demo: process {os.getpid()} is at it"]
+
+
+def test_eviction_takes_what_was_used_longest_ago(store: Store) -> None:
+    old, kept = store.add_stream([b"o" * 100]), store.add_stream([b"k" * 100])
+    with store.new_layer("oldest") as sink:
+        sink.write(b"l" * 100)
+    assert sink.layer is not None
+    for age, path in ((3, sink.layer.path), (2, store.root / "blobs" / old[:2] / old)):
+        status = path.stat()
+        os.utime(path, ns=(status.st_atime_ns - age * 10**9, status.st_mtime_ns))
+    evicted = store.evict(max_bytes=150)
+    assert (evicted.files, evicted.bytes, evicted.left) == (2, 200, 100)
+    assert store.blob(kept)
+    assert store.blob(old) is None
+    assert store.layer("oldest") is None
+
+
+def test_eviction_sweeps_what_dead_processes_left(store: Store) -> None:
+    (store.root / "tmp" / "999999999-x").write_bytes(b"half")
+    assert store.evict(max_bytes=10**9).bytes == 4
+    assert left_over(store) == []
+
+
+def test_no_eviction_while_somebody_builds(store: Store) -> None:
+    with store.lock("demo", observer=SilentObserver()), pytest.raises(NotJudgedError) as caught:
+        store.evict(max_bytes=None)
+    assert caught.value.code == "store-in-use"
+
+
+def test_damage_is_found(store: Store) -> None:
+    good, bad = store.add_stream([b"good"]), store.add_stream([b"bad"])
+    path = store.blob(bad)
+    assert path is not None
+    path.write_bytes(b"BAD")
+    assert [(found.expected, found.path) for found in store.damaged()] == [(bad, path)]
+    assert store.blob(good)
+
+
+def test_default_root(tmp_path: Path) -> None:
+    assert default_root({"STACKBUILD_STORE": "/s", "XDG_CACHE_HOME": "/c"}) == Path("/s")
+    assert default_root({"XDG_CACHE_HOME": "/c"}) == Path("/c/stackbuild")
+    assert default_root({"XDG_CACHE_HOME": "relative"}) == Path.home() / ".cache/stackbuild"

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from stackbuild.errors import UsageError
+from stackbuild.site_config import SiteConfig, load_site_config
+
+
+def test_nothing_said(tmp_path: Path) -> None:
+    site = load_site_config(tmp_path, {})
+    assert site == SiteConfig()
+    assert site.index("default") is None
+    assert site.trusts_hashes("default")
+    channel = site.index("pytorch-cu130")
+    assert channel is not None
+    assert channel.url == "https://download.pytorch.org/whl/cu130"
+    assert not site.trusts_hashes("pytorch-cu130")
+    assert site.index("corp") is None
+
+
+def test_the_nearest_file_counts_and_its_paths_are_relative_to_it(tmp_path: Path) -> None:
+    (tmp_path / "stackbuild.toml").write_text(
+        'ca-bundle = "ca.pem"\nstore = "store"\nsnapshot = "http://127.0.0.1/s"\n'
+        '[indexes]\npytorch-cpu = "wheels"\n'
+        'corp = {url = "https://corp.example/simple", trusted-hashes = true}\n'
+        'folder = {folder = "more"}\n'
+        '[registries]\n"docker.io" = "127.0.0.1:5000"\n[repositories]\ndebian = "http://127.0.0.1/debian"\n'
+    )
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    site = load_site_config(tmp_path / "a" / "b", {})
+    cpu, corp, folder = (site.index(name) for name in ("pytorch-cpu", "corp", "folder"))
+    assert cpu is not None
+    assert cpu.folder == tmp_path / "wheels"
+    assert corp is not None
+    assert corp.url == "https://corp.example/simple"
+    assert site.trusts_hashes("corp")
+    assert folder is not None
+    assert folder.folder == tmp_path / "more"
+    assert (site.ca_bundle, site.store) == (tmp_path / "ca.pem", tmp_path / "store")
+    assert site.registries == {"docker.io": "127.0.0.1:5000"}
+    assert site.repositories == {"debian": "http://127.0.0.1/debian"}
+
+
+def test_variables_lie_over_the_file(tmp_path: Path) -> None:
+    (tmp_path / "stackbuild.toml").write_text('[indexes]\ndefault = "https://a.example/simple"\ncorp = "c"\n')
+    site = load_site_config(
+        tmp_path,
+        {"STACKBUILD_INDEXES": "default=https://b.example/simple pytorch-cpu=/w", "STACKBUILD_STORE": "/s"},
+    )
+    assert {name: place.url or str(place.folder) for name, place in site.indexes.items()} == {
+        "default": "https://b.example/simple",
+        "corp": str(tmp_path / "c"),
+        "pytorch-cpu": "/w",
+    }
+    assert site.store == Path("/s")
+
+
+def test_the_site_file_goes_before_the_spec(tmp_path: Path) -> None:
+    site = load_site_config(tmp_path, {"STACKBUILD_INDEXES": "corp=https://mirror.example/"})
+    place = site.index("corp", url="https://corp.example/simple")
+    assert place is not None
+    assert place.url == "https://mirror.example/"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("indexes = 3\n", "indexes"),
+        ("[indexs]\na = 'b'\n", "indexs"),
+        ("[indexes]\na = {trusted-hashes = true}\n", "exactly one"),
+        ("a = [\n", "cannot be read"),
+    ],
+)
+def test_a_wrong_file_is_a_usage_error_that_names_it(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "stackbuild.toml").write_text(text)
+    with pytest.raises(UsageError) as caught:
+        load_site_config(tmp_path, {})
+    assert message in str(caught.value)
+    assert str(tmp_path / "stackbuild.toml") in str(caught.value)
+
+
+def test_wrong_variables(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="NAME=PLACE"):
+        load_site_config(tmp_path, {"STACKBUILD_REGISTRIES": "docker.io"})
+    with pytest.raises(UsageError, match="STACKBUILD_CONFIG"):
+        load_site_config(tmp_path, {"STACKBUILD_CONFIG": str(tmp_path / "none.toml")})
