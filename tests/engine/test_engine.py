@@ -18,7 +18,7 @@ from stackbuild.engine.docker_engine import Engine
 from stackbuild.engine.models import DeviceRequest, Mount
 from stackbuild.errors import BuildError, NotJudgedError
 from stackbuild.progress import SilentObserver
-from tests.engine.busybox import busybox_layer, docker_archive
+from tests.support.base_image import busybox_rootfs, docker_archive
 
 pytestmark = pytest.mark.engine
 
@@ -61,7 +61,9 @@ def test_no_engine_is_not_the_images_fault(monkeypatch: pytest.MonkeyPatch) -> N
 def test_load_keeps_our_diff_ids(engine: Engine) -> None:
     name = f"stackbuild-test-{uuid.uuid4().hex[:8]}:x"
     extra = tar_of(hello="hello\n")
-    archive, config_digest = docker_archive([busybox_layer(), extra], {"Labels": {"a": "b"}}, [name])
+    archive, config_digest = docker_archive(
+        [busybox_rootfs(), extra], config={"Labels": {"a": "b"}}, ref=name
+    )
     engine.load(archive[start : start + 100_000] for start in range(0, len(archive), 100_000))
     try:
         image = engine.image(name)
@@ -84,7 +86,7 @@ def test_a_broken_archive_is_an_error(engine: Engine) -> None:
 
 def test_an_interrupted_load_leaves_no_image(engine: Engine) -> None:
     name = f"stackbuild-test-{uuid.uuid4().hex[:8]}:cut"
-    archive, digest = docker_archive([busybox_layer()], {"Labels": {"cut": name}}, [name])
+    archive, digest = docker_archive([busybox_rootfs()], config={"Labels": {"cut": name}}, ref=name)
 
     def cut() -> object:
         yield archive[:500_000]
@@ -99,16 +101,16 @@ def test_an_interrupted_load_leaves_no_image(engine: Engine) -> None:
 def test_exec_put_get_changes(engine: Engine, busybox: str) -> None:
     with engine.container(busybox, ["/bin/sleep", "60"]) as container:
         container.start()
-        container.put("/srv", tar_of(note="written\n"))
+        container.put("/root", tar_of(note="written\n"))
         result = container.exec(
-            ["/bin/sh", "-c", "cat /srv/note; echo bad >&2; exit 7"], environment={"A": "1"}
+            ["/bin/sh", "-c", "cat /root/note; echo bad >&2; exit 7"], environment={"A": "1"}
         )
         assert (result.exit_code, sorted(result.text.split())) == (7, ["bad", "written"])
-        with tarfile.open(fileobj=io.BytesIO(b"".join(container.get("/srv/note")))) as tar:
+        with tarfile.open(fileobj=io.BytesIO(b"".join(container.get("/root/note")))) as tar:
             assert tar.getnames() == ["note"]
         container.exec(["/bin/rm", "/etc/passwd"])
         changes = dict(container.changes())
-        assert changes["/srv/note"] == "added"
+        assert changes["/root/note"] == "added"
         assert changes["/etc/passwd"] == "deleted"
     assert ours(engine) == set()
 
@@ -198,7 +200,7 @@ def test_export_gives_the_file_system(engine: Engine, busybox: str) -> None:
 
     with tarfile.open(fileobj=io.BufferedReader(Chunks()), mode="r|") as tar:
         names = tar.getnames()
-    assert "bin/busybox" in names
+    assert "usr/bin/busybox" in names
     assert ours(engine) == set()
 
 
