@@ -1,0 +1,1 @@
+"""Makers of layers: debs, wheels, byte-code, system, files; and the one tar writer."""
