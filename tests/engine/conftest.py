@@ -59,11 +59,7 @@ def debian_python_image(engine: Engine) -> Iterator[str]:
 
 def _loaded(engine: Engine, stem: str, rootfs: Path | bytes) -> Iterator[str]:
     ref = f"stackbuild-test/{stem}:{uuid.uuid4().hex[:12]}"
-    archive, _ = docker_archive(
-        [busybox_rootfs()],
-        ref=name,
-        config={"Env": ["PATH=/bin"], "Cmd": ["/bin/sh"], "Entrypoint": ["/bin/echo", "banner"]},
-    )
+    archive, _ = docker_archive([rootfs], ref=ref)
     engine.load([archive])
     yield ref
     engine.remove_image(ref)

@@ -9,6 +9,7 @@ import tarfile
 import textwrap
 import time
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,20 @@ from stackbuild.progress import SilentObserver
 from tests.support.base_image import busybox_rootfs, docker_archive
 
 pytestmark = pytest.mark.engine
+
+
+@pytest.fixture(scope="module")
+def busybox(engine: Engine) -> Iterator[str]:
+    """A busybox image whose entrypoint says something, as vendors' do."""
+    name = f"stackbuild-test-{uuid.uuid4().hex[:10]}:busybox"
+    archive, _ = docker_archive(
+        [busybox_rootfs()],
+        ref=name,
+        config={"Env": ["PATH=/bin"], "Cmd": ["/bin/sh"], "Entrypoint": ["/bin/echo", "banner"]},
+    )
+    engine.load([archive])
+    yield name
+    engine.remove_image(name)
 
 
 def tar_of(**files: str) -> bytes:
