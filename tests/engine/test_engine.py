@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from stackbuild.engine import ownership
+from stackbuild.engine.chunk_reader import ChunkReader
 from stackbuild.engine.docker_engine import Engine
 from stackbuild.engine.models import DeviceRequest, Mount
 from stackbuild.errors import BuildError, NotJudgedError
@@ -196,24 +197,7 @@ def test_a_gpu_without_a_toolkit_says_what_the_engine_said(engine: Engine, busyb
 
 
 def test_export_gives_the_file_system(engine: Engine, busybox: str) -> None:
-    class Chunks(io.RawIOBase):
-        def __init__(self) -> None:
-            self.rest, self.chunks = b"", engine.export(busybox)
-
-        def readable(self) -> bool:
-            return True
-
-        def readinto(self, buffer: bytearray) -> int:  # type: ignore[override]
-            while not self.rest:
-                try:
-                    self.rest = next(self.chunks)
-                except StopIteration:
-                    return 0
-            size = min(len(buffer), len(self.rest))
-            buffer[:size], self.rest = self.rest[:size], self.rest[size:]
-            return size
-
-    with tarfile.open(fileobj=io.BufferedReader(Chunks()), mode="r|") as tar:
+    with ChunkReader(engine.export(busybox)) as stream, tarfile.open(fileobj=stream, mode="r|") as tar:
         names = tar.getnames()
     assert "usr/bin/busybox" in names
     assert ours(engine) == set()
