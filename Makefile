@@ -1,0 +1,39 @@
+# Every target does its own set-up on Debian 12, Ubuntu 22.04 or newer; see scripts/setup.sh.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+BIN := .venv/bin
+PYTEST_ARGS ?=
+
+.PHONY: help demo test test-unit check format bench clean
+
+help: ## show the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/make \1\t\2/' | expand -t 18
+
+demo: ## set everything up, then build and verify the stack demo-cpu
+	@scripts/run.sh demo
+
+test: ## set everything up, then run all tests (real engine, registry and wheels)
+	@scripts/run.sh test $(PYTEST_ARGS)
+
+test-unit: ## the fast tests: no engine, no download, under a minute
+	@scripts/setup.sh tools
+	@$(BIN)/python -m pytest -q -n 2 -m "not engine and not slow" $(PYTEST_ARGS)
+
+check: ## lint, formatting, types, shell scripts
+	@scripts/setup.sh tools
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/shellcheck scripts/*.sh .ci/run
+
+format: ## rewrite the code in the project's format
+	@scripts/setup.sh tools
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+bench: ## the benchmarks; each prints a ratio against a peer
+	@scripts/run.sh bench
+
+clean: ## remove what make made here; the store in the user's cache folder stays
+	rm -rf .venv dist reports .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
