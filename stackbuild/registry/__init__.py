@@ -1,0 +1,1 @@
+"""Image registries: references, mirrors, and a client that reads manifests and blobs."""

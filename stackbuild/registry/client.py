@@ -1,0 +1,314 @@
+"""Reading images from a registry: tags, manifests, indexes, configurations and blobs.
+
+OCI distribution specification 1.1 and OCI image specification 1.1; Docker's media types of the same things.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, cast
+from urllib.parse import urljoin
+
+import requests
+
+from stackbuild.errors import LockError, NotJudgedError
+from stackbuild.registry.near_tags import near_tags
+from stackbuild.registry.reference import Endpoint, endpoint_of, parse_repository
+from stackbuild.registry.transport import RegistryTransport, error_codes
+
+OCI_INDEX = "application/vnd.oci.image.index.v1+json"
+OCI_MANIFEST = "application/vnd.oci.image.manifest.v1+json"
+DOCKER_INDEX = "application/vnd.docker.distribution.manifest.list.v2+json"
+DOCKER_MANIFEST = "application/vnd.docker.distribution.manifest.v2+json"
+_ACCEPT = ", ".join((OCI_INDEX, DOCKER_INDEX, OCI_MANIFEST, DOCKER_MANIFEST))
+_CHUNK = 1 << 20
+# The distribution specification lets registries refuse manifests above 4 MiB; configurations are smaller.
+_LARGEST_DOCUMENT = 8 << 20
+_TAG_PAGES = 50
+
+
+@dataclass(frozen=True)
+class ResolvedImage:
+    """What a tag stands for.
+
+    Attributes:
+        index_digest: The digest that the tag names: of the index, or of the manifest when it has no index.
+        media_type: Its media type.
+        platforms: Platform (``linux/amd64``) → digest of its manifest.
+    """
+
+    index_digest: str
+    media_type: str
+    platforms: Mapping[str, str]
+
+    @property
+    def is_index(self) -> bool:
+        """False when the tag names one platform's manifest directly."""
+        return self.media_type in (OCI_INDEX, DOCKER_INDEX)
+
+
+class RegistryClient:
+    """Reads registries, through the site's mirrors. A context manager.
+
+    Args:
+        mirrors: Registry → mirror (``SiteConfig.registries``).
+        ca_bundle: Certificates to trust in place of the system's.
+        docker_config: Docker's config.json; None for its usual place.
+        sleep: How to wait between tries; None for really waiting.
+    """
+
+    def __init__(
+        self,
+        mirrors: Mapping[str, str] | None = None,
+        *,
+        ca_bundle: Path | None = None,
+        docker_config: str | None = None,
+        sleep: Callable[[float], None] | None = None,
+    ) -> None:
+        self._mirrors = dict(mirrors or {})
+        waiting = {} if sleep is None else {"sleep": sleep}
+        self._transport = RegistryTransport(ca_bundle=ca_bundle, docker_config=docker_config, **waiting)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._transport.close()
+
+    def endpoint(self, image: str) -> Endpoint:
+        """Where the image's repository is read."""
+        return endpoint_of(parse_repository(image), self._mirrors)
+
+    def resolve(self, image: str, tag: str, *, locked_digest: str | None = None) -> ResolvedImage:
+        """Find what a tag stands for now.
+
+        Args:
+            image: Repository, for example ``nvidia/cuda``.
+            tag: Tag.
+            locked_digest: The digest that the tag had when it was locked, if it was.
+
+        Raises:
+            LockError: ``tag-removed`` when the tag was locked and is gone, ``no-such-tag`` (both with near
+                tags), ``no-such-repository``.
+            NotJudgedError: ``registry-rate-limited``, ``registry-denied``, ``registry-unreachable``,
+                ``transfer-corrupt``.
+        """
+        endpoint = self.endpoint(image)
+        found = self._document(endpoint, f"manifests/{tag}", {"Accept": _ACCEPT})
+        if isinstance(found, requests.Response):
+            self._refuse_unknown_repository(endpoint, image, found)
+            raise self._no_tag(image, tag, locked_digest)
+        body, content_type = found
+        return self._resolved(image, body, content_type)
+
+    def resolve_digest(self, image: str, digest: str) -> ResolvedImage | None:
+        """What a digest stands for; None when the repository no longer has it."""
+        endpoint = self.endpoint(image)
+        found = self._document(endpoint, f"manifests/{digest}", {"Accept": _ACCEPT}, digest)
+        if isinstance(found, requests.Response):
+            return None
+        return self._resolved(image, *found)
+
+    def manifest(self, image: str, digest: str) -> dict[str, Any]:
+        """A manifest or index, checked against its digest.
+
+        Raises:
+            LockError: ``digest-gone``.
+            NotJudgedError: As ``resolve``.
+        """
+        return self._json(image, f"manifests/{digest}", {"Accept": _ACCEPT}, digest)
+
+    def config(self, image: str, digest: str) -> dict[str, Any]:
+        """An image's configuration, checked against its digest. Raises as ``manifest``."""
+        return self._json(image, f"blobs/{digest}", {}, digest)
+
+    def blob(self, image: str, digest: str) -> Iterator[bytes]:
+        """A blob's content; the last step of the iteration fails when it has not that digest.
+
+        Raises:
+            LockError: ``digest-gone``.
+            NotJudgedError: ``transfer-corrupt``, and as ``resolve``.
+        """
+        endpoint = self.endpoint(image)
+        response = self._transport.get(endpoint, f"blobs/{digest}", stream=True)
+        with response:
+            if response.status_code == 404:
+                raise _digest_gone(endpoint, digest)
+            hashed = hashlib.sha256()
+            for chunk in _chunks(endpoint, response):
+                hashed.update(chunk)
+                yield chunk
+        _require_digest(endpoint, digest, f"sha256:{hashed.hexdigest()}")
+
+    def tags(self, image: str) -> tuple[str, ...]:
+        """The repository's tags, in the registry's order. Raises as ``resolve``."""
+        endpoint = self.endpoint(image)
+        tags: list[str] = []
+        path = "tags/list?n=1000"
+        for _ in range(_TAG_PAGES):
+            response = self._transport.get(endpoint, path)
+            if response.status_code == 404:
+                self._refuse_unknown_repository(endpoint, image, response)
+                return ()
+            tags.extend(_parsed(endpoint, response.content).get("tags") or ())
+            following = response.links.get("next", {}).get("url")
+            if not following:
+                break
+            path = urljoin(response.url, following)
+        return tuple(tags)
+
+    def _resolved(self, image: str, body: bytes, content_type: str) -> ResolvedImage:
+        endpoint = self.endpoint(image)
+        document = _parsed(endpoint, body)
+        digest = f"sha256:{hashlib.sha256(body).hexdigest()}"
+        media_type = str(document.get("mediaType") or content_type)
+        if "manifests" in document:
+            return ResolvedImage(
+                digest, media_type if media_type == DOCKER_INDEX else OCI_INDEX, _platforms(document)
+            )
+        if "config" not in document:
+            raise LockError(
+                "the registry has this image only in Docker's first manifest format, which has no digest "
+                "of its configuration",
+                code="manifest-too-old",
+                where=f"{endpoint.reference}@{digest}",
+                do="Choose a newer tag, or push the image again with a current engine.",
+            )
+        config = self.config(image, str(document["config"]["digest"]))
+        platform = f"{config.get('os', 'linux')}/{config.get('architecture', '')}"
+        return ResolvedImage(
+            digest, media_type if media_type == DOCKER_MANIFEST else OCI_MANIFEST, {platform: digest}
+        )
+
+    def _document(
+        self, endpoint: Endpoint, path: str, headers: Mapping[str, str], digest: str | None = None
+    ) -> tuple[bytes, str] | requests.Response:
+        """A small document and its content type, checked; or the registry's 404."""
+        response = self._transport.get(endpoint, path, headers, stream=True)
+        with response:
+            if response.status_code == 404:
+                _ = response.content
+                return response
+            body = bytearray()
+            for chunk in _chunks(endpoint, response):
+                body += chunk
+                if len(body) > _LARGEST_DOCUMENT:
+                    raise LockError(
+                        f"the registry's answer is larger than {_LARGEST_DOCUMENT >> 20} MiB",
+                        code="registry-failed",
+                        where=f"{endpoint.reference} {path}",
+                        do="Check the image's name; this is no manifest.",
+                    )
+        expected = digest or response.headers.get("Docker-Content-Digest", "")
+        if expected.startswith("sha256:"):
+            _require_digest(endpoint, expected, f"sha256:{hashlib.sha256(body).hexdigest()}")
+        return bytes(body), response.headers.get("Content-Type", "").partition(";")[0].strip()
+
+    def _json(self, image: str, path: str, headers: Mapping[str, str], digest: str) -> dict[str, Any]:
+        endpoint = self.endpoint(image)
+        found = self._document(endpoint, path, headers, digest)
+        if isinstance(found, requests.Response):
+            raise _digest_gone(endpoint, digest)
+        return _parsed(endpoint, found[0])
+
+    def _refuse_unknown_repository(self, endpoint: Endpoint, image: str, response: requests.Response) -> None:
+        if "NAME_UNKNOWN" in error_codes(response):
+            raise LockError(
+                f"the registry {endpoint.host} has no repository {endpoint.name}",
+                code="no-such-repository",
+                where=image,
+                do="Check the name under 'base.image' in the spec.",
+            )
+
+    def _no_tag(self, image: str, tag: str, locked_digest: str | None) -> LockError:
+        near = near_tags(tag, self._tags_if_any(image))
+        suggestion = (
+            f"Choose a tag that exists, such as {', '.join(near)}."
+            if near
+            else (f"Choose a tag from the list of {image}.")
+        )
+        if locked_digest is None:
+            return LockError(
+                f"{image} has no tag {tag}", code="no-such-tag", where=f"{image}:{tag}", do=suggestion
+            )
+        if self.resolve_digest(image, locked_digest) is not None:
+            what = f"the tag {tag} has been removed from {image}; its locked digest can still be fetched"
+            do = f"Copy {locked_digest} to a registry of your own before it goes too. {suggestion}"
+        else:
+            what = (
+                f"the tag {tag} has been removed from {image}, and so has its locked digest {locked_digest}"
+            )
+            do = suggestion
+        return LockError(what, code="tag-removed", where=f"{image}:{tag}", do=do)
+
+    def _tags_if_any(self, image: str) -> tuple[str, ...]:
+        # The list only serves the suggestion; that the tag is missing is known already.
+        try:
+            return self.tags(image)
+        except (LockError, NotJudgedError):
+            return ()
+
+
+def _platforms(index: Mapping[str, Any]) -> dict[str, str]:
+    platforms: dict[str, str] = {}
+    for entry in index["manifests"]:
+        platform = entry.get("platform") or {}
+        system, architecture = platform.get("os", ""), platform.get("architecture", "")
+        if system in ("", "unknown") or architecture in ("", "unknown"):
+            continue  # attestations and other attachments of the index
+        variant = platform.get("variant") if architecture == "arm" else None
+        name = f"{system}/{architecture}" + (f"/{variant}" if variant else "")
+        platforms.setdefault(name, str(entry["digest"]))
+    return platforms
+
+
+def _parsed(endpoint: Endpoint, body: bytes) -> dict[str, Any]:
+    try:
+        document = json.loads(body)
+    except ValueError as error:
+        raise NotJudgedError(
+            "the registry's answer is not JSON",
+            code="registry-unreachable",
+            where=endpoint.reference,
+            do="Something between here and the registry answers in its place; check proxy and mirror.",
+        ) from error
+    return cast(dict[str, Any], document) if isinstance(document, dict) else {}
+
+
+def _chunks(endpoint: Endpoint, response: requests.Response) -> Iterator[bytes]:
+    try:
+        yield from response.iter_content(_CHUNK)
+    except requests.RequestException as error:
+        raise NotJudgedError(
+            "the registry's answer broke off",
+            code="registry-unreachable",
+            where=endpoint.reference,
+            do="Try again.",
+            detail=str(error),
+        ) from error
+
+
+def _require_digest(endpoint: Endpoint, expected: str, actual: str) -> None:
+    if expected != actual:
+        raise NotJudgedError(
+            f"the registry sent content of digest {actual} for {expected}",
+            code="transfer-corrupt",
+            where=endpoint.reference,
+            do="Try again; if it stays so, the mirror or proxy changes what it passes on.",
+        )
+
+
+def _digest_gone(endpoint: Endpoint, digest: str) -> LockError:
+    return LockError(
+        f"the registry no longer has {digest}",
+        code="digest-gone",
+        where=endpoint.reference,
+        do="Lock again, or map the registry to a mirror that kept it in stackbuild.toml.",
+    )

@@ -1,0 +1,200 @@
+"""HTTP to a registry: authentication, retries with back-off, and failures told apart."""
+
+from __future__ import annotations
+
+import email.utils
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import requests
+
+from stackbuild.errors import LockError, NotJudgedError, StackbuildError
+from stackbuild.registry.credentials import authorization, parse_challenge
+from stackbuild.registry.reference import Endpoint, is_loopback
+
+_TIMEOUT = (10, 60)
+_TRIES = 4
+_FIRST_DELAY = 1.0
+# Docker Hub may ask for hours; nobody waits that long for a lock.
+_LONGEST_DELAY = 60.0
+_TRANSIENT = (429, 500, 502, 503, 504)
+
+
+class RegistryTransport:
+    """Sends GET requests to registries.
+
+    Args:
+        ca_bundle: Certificates to trust in place of the system's.
+        docker_config: Docker's config.json; None for its usual place.
+        sleep: How to wait between tries.
+    """
+
+    def __init__(
+        self,
+        *,
+        ca_bundle: Path | None = None,
+        docker_config: str | None = None,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._session = requests.Session()
+        if ca_bundle is not None:
+            self._session.verify = str(ca_bundle)
+        self._docker_config = docker_config
+        self._sleep = sleep
+        self._authorizations: dict[str, str] = {}
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._session.close()
+
+    def get(
+        self, endpoint: Endpoint, path: str, headers: Mapping[str, str] | None = None, *, stream: bool = False
+    ) -> requests.Response:
+        """GET a path below a repository.
+
+        Args:
+            endpoint: The repository.
+            path: For example ``manifests/latest``, or a whole URL that a registry named.
+            headers: Further headers.
+            stream: Leave the body unread.
+
+        Returns:
+            A response with status 200, or 404: what that means is for the caller to say.
+
+        Raises:
+            NotJudgedError: ``registry-unreachable``, ``registry-rate-limited``, ``registry-denied``,
+                ``registry-credentials``, ``registry-failed``.
+        """
+        url = path if "://" in path else f"{endpoint.url}/{path}"
+        trouble: StackbuildError | None = None
+        for attempt in range(_TRIES):
+            delay = _FIRST_DELAY * 2**attempt
+            try:
+                response = self._authorized(endpoint, url, headers or {}, stream)
+            except requests.RequestException as error:
+                trouble = _unreachable(endpoint, error)
+                if isinstance(error, requests.exceptions.SSLError):
+                    raise trouble from error
+            else:
+                if response.status_code not in _TRANSIENT:
+                    return _judged(endpoint, response)
+                wait = _retry_after(response)
+                trouble = _busy(endpoint, response, wait)
+                response.close()
+                if wait is not None and wait > _LONGEST_DELAY:
+                    break
+                delay = max(delay, wait or 0.0)
+            if attempt + 1 < _TRIES:
+                self._sleep(delay)
+        assert trouble is not None
+        raise trouble
+
+    def _authorized(
+        self, endpoint: Endpoint, url: str, headers: Mapping[str, str], stream: bool
+    ) -> requests.Response:
+        known = self._authorizations.get(endpoint.url)
+        response = self._send(url, headers, known, stream)
+        if response.status_code != 401:
+            return response
+        challenge = parse_challenge(response.headers.get("WWW-Authenticate", ""))
+        answer = authorization(self._session, endpoint, challenge, self._docker_config)
+        if answer is None or answer == known:
+            return response
+        response.close()
+        self._authorizations[endpoint.url] = answer
+        return self._send(url, headers, answer, stream)
+
+    def _send(
+        self, url: str, headers: Mapping[str, str], authorization_header: str | None, stream: bool
+    ) -> requests.Response:
+        sent = dict(headers)
+        if authorization_header:
+            sent["Authorization"] = authorization_header
+        host = urlsplit(url)
+        # A proxy cannot see this machine's loopback.
+        proxies = {"no_proxy": host.hostname or ""} if is_loopback(host.netloc) else None
+        return self._session.get(
+            url, headers=sent, stream=stream, timeout=_TIMEOUT, auth=_as_it_is, proxies=proxies
+        )
+
+
+def _as_it_is(request: requests.PreparedRequest) -> requests.PreparedRequest:
+    """An auth hook that adds nothing: without one, requests would take a password from ~/.netrc."""
+    return request
+
+
+def error_codes(response: requests.Response) -> tuple[str, ...]:
+    """The error codes of a distribution API answer (distribution spec, "Error Codes"); empty for others."""
+    try:
+        errors = response.json()["errors"]
+        return tuple(str(entry["code"]) for entry in errors)
+    except (ValueError, KeyError, TypeError):
+        return ()
+
+
+def _judged(endpoint: Endpoint, response: requests.Response) -> requests.Response:
+    status = response.status_code
+    if status in (200, 404):
+        return response
+    codes = error_codes(response)
+    response.close()
+    if status in (401, 403) or "DENIED" in codes or "UNAUTHORIZED" in codes:
+        raise NotJudgedError(
+            f"the registry {endpoint.registry} denies access to the repository {endpoint.name}: "
+            "it is private, or there is none of that name",
+            code="registry-denied",
+            where=endpoint.reference,
+            do="Check the repository's name; if it is private, run `docker login` for its registry.",
+        )
+    raise LockError(
+        f"the registry answers {status} {', '.join(codes)}".rstrip(),
+        code="registry-failed",
+        where=endpoint.reference,
+        do="Check the image's name and tag.",
+    )
+
+
+def _busy(endpoint: Endpoint, response: requests.Response, wait: float | None) -> NotJudgedError:
+    if response.status_code == 429:
+        later = f" in {wait:.0f} s" if wait else " later"
+        return NotJudgedError(
+            f"the registry {endpoint.registry} limits the rate of requests from here",
+            code="registry-rate-limited",
+            where=endpoint.reference,
+            do=f"Try again{later}, log in with `docker login`, or map the registry to a mirror in stackbuild.toml.",
+        )
+    return NotJudgedError(
+        f"the registry {endpoint.registry} answers {response.status_code} {response.reason}".rstrip(),
+        code="registry-unreachable",
+        where=endpoint.reference,
+        do="Try again later, or map the registry to a mirror in stackbuild.toml.",
+    )
+
+
+def _unreachable(endpoint: Endpoint, error: requests.RequestException) -> NotJudgedError:
+    if isinstance(error, requests.exceptions.SSLError):
+        what = f"the certificate of the registry {endpoint.host} is not trusted"
+        do = "Behind a proxy that inspects TLS, name its certificates as 'ca-bundle' in stackbuild.toml."
+    else:
+        what = f"the registry {endpoint.host} cannot be reached"
+        do = "Check the network, or map the registry to a mirror in stackbuild.toml."
+    return NotJudgedError(
+        what, code="registry-unreachable", where=endpoint.reference, do=do, detail=str(error)
+    )
+
+
+def _retry_after(response: requests.Response) -> float | None:
+    """Seconds that a Retry-After header asks for (RFC 9110, section 10.2.3: seconds or a date)."""
+    value = response.headers.get("Retry-After", "").strip()
+    if value.isdigit():
+        return float(value)
+    if not value:
+        return None
+    try:
+        moment = email.utils.parsedate_to_datetime(value)
+    except ValueError:
+        return None
+    return max(0.0, (moment - datetime.now(UTC)).total_seconds())
