@@ -45,6 +45,26 @@ class Container:
                     detail=message.strip(),
                 ) from error
 
+    def attach(self) -> Iterator[tuple[bytes, bytes]]:
+        """Connect to its output now; iterate to get (stdout, stderr) chunks as they come, until it ends.
+
+        Called before :meth:`start` it misses nothing and, unlike :meth:`logs`, it needs no log driver
+        that can be read back.
+        """
+        with translated("attach to a container"):
+            chunks = self._api.attach(self.id, stdout=True, stderr=True, stream=True, demux=True)
+        return self._attached(chunks)
+
+    def _attached(self, chunks: Iterator[tuple[bytes | None, bytes | None]]) -> Iterator[tuple[bytes, bytes]]:
+        with translated("read a container's output"):
+            for stdout, stderr in chunks:
+                yield stdout or b"", stderr or b""
+
+    def out_of_memory(self) -> bool:
+        """True when the kernel killed something in it for want of memory."""
+        with translated("look at a container"):
+            return bool(self._api.inspect_container(self.id)["State"].get("OOMKilled"))
+
     def exec(
         self,
         argv: Sequence[str],

@@ -1,0 +1,1 @@
+"""What each gate code means: one table per area, read by ``explain``, the reports and the documentation."""
