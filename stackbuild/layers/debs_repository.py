@@ -1,0 +1,64 @@
+"""A flat apt repository of exactly the locked debs, so that apt itself installs these and nothing else.
+
+The format is that of sources.list(5) for a suite that ends in a slash, and of deb-src-control's
+``Packages``: the deb's own control fields and Filename, Size, SHA256.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from stackbuild.errors import BuildError
+from stackbuild.lock.model import LockedDeb
+
+LocalDeb = tuple[LockedDeb, Path]
+
+
+def archive_name(deb: LockedDeb) -> str:
+    """The deb's file name as apt's cache spells it: an epoch's colon is escaped."""
+    return f"{deb.name}_{deb.version.replace(':', '%3a')}_{deb.architecture}.deb"
+
+
+def exact_version(deb: LockedDeb) -> str:
+    """What ``apt-get install`` takes for exactly this version."""
+    architecture = "" if deb.architecture == "all" else f":{deb.architecture}"
+    return f"{deb.name}{architecture}={deb.version}"
+
+
+def packages_index(debs: Iterable[tuple[LockedDeb, str]]) -> str:
+    """The text of ``Packages``.
+
+    Args:
+        debs: Each deb with its control fields.
+    """
+    return "\n".join(
+        f"{control.strip()}\nFilename: ./{archive_name(deb)}\nSize: {deb.size}\nSHA256: {deb.sha256}\n"
+        for deb, control in debs
+    )
+
+
+def read_control_fields(debs: Sequence[LocalDeb]) -> list[str]:
+    """Each deb's control fields, read with this host's dpkg-deb.
+
+    Raises:
+        BuildError: ``deb-unreadable``.
+    """
+    controls = []
+    for deb, path in debs:
+        done = subprocess.run(["dpkg-deb", "--field", str(path)], capture_output=True, check=False)
+        if done.returncode != 0:
+            raise unreadable(deb, done.stderr.decode(errors="replace"))
+        controls.append(done.stdout.decode(errors="surrogateescape"))
+    return controls
+
+
+def unreadable(deb: LockedDeb, detail: str) -> BuildError:
+    """The error for a deb that dpkg-deb cannot read."""
+    return BuildError(
+        f"the package {deb.name} {deb.version} cannot be read",
+        code="deb-unreadable",
+        detail=detail.strip(),
+        do="Remove it from the store (`stackbuild store`) and build again.",
+    )
