@@ -263,7 +263,7 @@ class Store:
 
     @contextmanager
     def _new_file(self) -> Iterator[tuple[IO[bytes], Path]]:
-        """A file in ``tmp/``, removed unless it was committed; its name holds the process id, for sweeping."""
+        """A file in ``tmp/``, removed unless committed; its name holds the process id, for sweeping."""
         with disk_full_as_error(self.root):
             descriptor, name = tempfile.mkstemp(prefix=f"{os.getpid()}-", dir=self._tmp)
             path = Path(name)

@@ -1,0 +1,151 @@
+"""One download: a file that grows, is resumed, retried and measured."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from stackbuild.errors import InterruptedRunError
+from stackbuild.store.disk import disk_full_as_error
+from stackbuild.store.http import HttpClient, TransferError
+
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a file turned out to be: its sha256 in hex and its bytes."""
+
+    sha256: str
+    size: int
+
+
+@dataclass(frozen=True)
+class Download:
+    """Brings one URL into one growing file.
+
+    Args:
+        http: The client.
+        url: Where the file is.
+        partial: Where it grows; what is there already is resumed when ``resumable``.
+        size: Bytes it must have, when known.
+        resumable: False when nothing says that an older half belongs to today's file.
+        stop: Set when the run is being stopped.
+        advance: Told bytes done and bytes in all.
+        note: Told why a try failed.
+    """
+
+    http: HttpClient
+    url: str
+    partial: Path
+    size: int | None
+    resumable: bool
+    stop: threading.Event
+    advance: Callable[[int, int | None], None]
+    note: Callable[[str], None]
+
+    def measured(self) -> Measured:
+        """Transfer until the whole file is there, whatever its bytes, and say what they are.
+
+        Raises:
+            TransferError: The last of several tries that brought nothing.
+            RefusedError: The server says that it is not to be had.
+            InterruptedRunError: The run is being stopped.
+        """
+        policy = self.http.retry
+        fruitless = 0
+        while True:
+            before = _size(self.partial)
+            try:
+                return self._once()
+            except TransferError as error:
+                if not self.resumable:
+                    self.partial.unlink(missing_ok=True)
+                # A line that brings a little each time gets there: only tries that bring nothing count.
+                fruitless = 1 if _size(self.partial) > before else fruitless + 1
+                if fruitless >= policy.attempts:
+                    raise
+                delay = policy.delay(fruitless, error.retry_after)
+                self.note(f"{error.reason}; trying again in {delay:.0f} s ({fruitless} of {policy.attempts})")
+                self.stop.wait(delay)
+                self.check_stop()
+
+    def check_stop(self) -> None:
+        """Raise InterruptedRunError when the run is being stopped."""
+        if self.stop.is_set():
+            raise InterruptedRunError("stopped", code="interrupted", where=self.url)
+
+    def _once(self) -> Measured:
+        have = _size(self.partial)
+        if self.size is not None and have == self.size:
+            return _measure(self.partial)
+        if self.size is not None and have > self.size:
+            have = 0
+        response = self.http.open(self.url, {"Range": f"bytes={have}-"} if have else None)
+        if have and not _continues(response.status_code, response.headers.get("Content-Range", ""), have):
+            have = 0
+            if response.status_code != 200:
+                response.close()
+                response = self.http.open(self.url)
+        if not have and response.status_code != 200:
+            response.close()
+            raise TransferError(f"unexpected answer {response.status_code}")
+        announced = response.headers.get("Content-Length", "")
+        total = have + int(announced) if announced.isdigit() else self.size
+        with self.partial.open("r+b" if have else "wb") as target:
+            digest = hashlib.sha256()
+            while target.tell() < have:
+                digest.update(target.read(min(_CHUNK, have - target.tell())))
+            done = have
+            for data in self.http.chunks(response):
+                self.check_stop()
+                target.write(data)
+                digest.update(data)
+                done += len(data)
+                self.advance(done, total)
+        return Measured(digest.hexdigest(), done)
+
+
+@contextmanager
+def growing_file(path: Path, note: Callable[[str], None]) -> Iterator[None]:
+    """Hold a growing file against other processes; it may have moved away when the turn comes.
+
+    The lock is on the file itself, so that no lock files pile up.
+    """
+    with disk_full_as_error(path):
+        handle = _locked(path, note)
+        with handle:
+            yield
+
+
+def _locked(path: Path, note: Callable[[str], None]) -> IO[bytes]:
+    while True:
+        handle = path.open("ab")
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            note("another process is fetching it; waiting")
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        if path.exists() and os.fstat(handle.fileno()).st_ino == path.stat().st_ino:
+            return handle
+        handle.close()  # the other process finished it and moved it away
+
+
+def _measure(path: Path) -> Measured:
+    with path.open("rb") as stream:
+        return Measured(hashlib.file_digest(stream, "sha256").hexdigest(), path.stat().st_size)
+
+
+def _continues(status: int, content_range: str, have: int) -> bool:
+    return status == 206 and content_range.startswith(f"bytes {have}-")
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0

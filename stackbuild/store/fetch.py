@@ -1,0 +1,258 @@
+"""Fetch files into the store: in parallel, resumable, retried, and checked.
+
+A wrong hash has two very different causes. A transfer that was cut or garbled gives another hash each time,
+or too few bytes: it is tried again. The same wrong hash twice means that the file itself was changed where
+it lies: that stops everything, shows both hashes, and changes no lock.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+from urllib.parse import unquote, urlsplit
+
+from stackbuild.errors import BuildError, InterruptedRunError, LockError, NotJudgedError, StackbuildError
+from stackbuild.progress import Observer
+from stackbuild.store.download import Download, Measured, growing_file
+from stackbuild.store.http import HttpClient, RefusedError, TransferError
+from stackbuild.store.store import CHUNK, Store
+
+# How many whole transfers with a wrong hash are looked at before the line is called unreliable.
+_WHOLE_TRIES = 4
+# A changed file outweighs a bad line, and that a file that is nowhere.
+_GRAVEST_FIRST = ("artifact-changed", "transfer-corrupt", "index-unreachable")
+
+
+@dataclass(frozen=True)
+class FetchRequest:
+    """One file to fetch.
+
+    Args:
+        name: What it is called in messages and progress.
+        candidates: URLs (http, https, file) or local paths, in the order they are tried.
+        sha256: What it must be, in hex; None when that is to be found out.
+        size: Bytes, when known.
+        not_found_code: The code of the LockError when no candidate has it.
+    """
+
+    name: str
+    candidates: tuple[str, ...]
+    sha256: str | None = None
+    size: int | None = None
+    not_found_code: str = "file-not-found"
+
+
+def classify_wrong_transfers(
+    transfers: Sequence[Measured], size: int | None = None
+) -> Literal["artifact-changed", "transfer-corrupt"]:
+    """Tell a changed file from a bad line.
+
+    Args:
+        transfers: Transfers with a wrong hash, in order.
+        size: The size the file must have, in bytes, when known.
+
+    Returns:
+        ``artifact-changed`` when two whole transfers gave the same wrong hash, else ``transfer-corrupt``.
+    """
+    whole = [transfer.sha256 for transfer in transfers if size is None or transfer.size >= size]
+    return "artifact-changed" if len(set(whole)) < len(whole) else "transfer-corrupt"
+
+
+def fetch_all(
+    requests: Sequence[FetchRequest],
+    store: Store,
+    *,
+    observer: Observer,
+    jobs: int = 4,
+    http: HttpClient | None = None,
+) -> dict[str, Path]:
+    """Fetch files into the store and return where each lies, by ``FetchRequest.name``.
+
+    What the store has is not fetched, and never overwritten.
+
+    Args:
+        requests: The files; their names differ.
+        store: Where they go.
+        observer: Told of every file's progress in bytes.
+        jobs: Downloads at a time.
+        http: The client; a default one when None.
+
+    Raises:
+        LockError: A file was changed (``artifact-changed``) or no candidate has it (its ``not_found_code``).
+        NotJudgedError: A line that garbles (``transfer-corrupt``) or a server that is down or limiting
+            (``index-unreachable``).
+        BuildError: The disk is full (``disk-full``).
+    """
+    http = http or HttpClient()
+    stop = threading.Event()
+    with ThreadPoolExecutor(max_workers=max(1, jobs), thread_name_prefix="fetch") as pool:
+        futures: dict[Future[Path], str] = {}
+        try:
+            for request in requests:
+                job = _Fetch(request, store, http, observer, stop)
+                futures[pool.submit(job.run)] = request.name
+            done, _ = wait(futures, return_when=FIRST_EXCEPTION)
+            for failed in (future for future in done if future.exception() is not None):
+                failed.result()
+            return {name: future.result() for future, name in futures.items()}
+        finally:
+            stop.set()
+            for future in futures:
+                future.cancel()
+
+
+@dataclass(frozen=True)
+class _Fetch:
+    request: FetchRequest
+    store: Store
+    http: HttpClient
+    observer: Observer
+    stop: threading.Event
+
+    def run(self) -> Path:
+        request = self.request
+        if (there := self._stored()) is not None:
+            return there
+        failures: list[StackbuildError] = []
+        refused: list[str] = []
+        for candidate in request.candidates:
+            path = _local_path(candidate)
+            try:
+                return self._copied(path) if path is not None else self._downloaded(candidate)
+            except RefusedError as error:
+                refused.append(f"{without_credentials(candidate)}: {error}")
+            except FileNotFoundError:
+                refused.append(f"{candidate}: no such file")
+            except (LockError, NotJudgedError) as error:
+                failures.append(error)
+        for code in _GRAVEST_FIRST:
+            for failure in failures:
+                if failure.code == code:
+                    raise failure
+        raise LockError(
+            f"{request.name} is not there any more" if refused else f"nothing says where {request.name} is",
+            code=request.not_found_code,
+            detail="\n".join(refused),
+            do="Lock again, or map its index or repository to a mirror that has it in the site file.",
+        )
+
+    def _stored(self) -> Path | None:
+        return self.store.blob(self.request.sha256) if self.request.sha256 is not None else None
+
+    def _copied(self, path: Path) -> Path:
+        """Copy from a local file; its bytes are what they are, so one wrong hash is proof enough."""
+        request = self.request
+        with path.open("rb") as source:
+            total = path.stat().st_size
+            got = self.store.add_stream(self._advancing(iter(lambda: source.read(CHUNK), b""), total))
+        if request.sha256 not in (None, got):
+            raise self._changed(str(path), Measured(got, total))
+        there = self.store.blob(got)
+        if there is None:
+            raise BuildError("a file that was just written is gone", code="store-damaged", where=request.name)
+        return there
+
+    def _advancing(self, chunks: Iterator[bytes], total: int) -> Iterator[bytes]:
+        done = 0
+        for chunk in chunks:
+            if self.stop.is_set():
+                raise InterruptedRunError("stopped", code="interrupted", where=self.request.name)
+            done += len(chunk)
+            self.observer.advance(self.request.name, done, total)
+            yield chunk
+
+    def _downloaded(self, url: str) -> Path:
+        request = self.request
+        known = request.sha256 is not None
+        partial = self.store.partial(request.sha256 or f"{os.getpid()} {threading.get_ident()} {url}")
+        with growing_file(partial, self._note):
+            try:
+                if (there := self._stored()) is not None:
+                    return there
+                return self._checked(
+                    Download(
+                        http=self.http,
+                        url=url,
+                        partial=partial,
+                        size=request.size,
+                        resumable=known,
+                        stop=self.stop,
+                        advance=lambda done, total: self.observer.advance(request.name, done, total),
+                        note=self._note,
+                    )
+                )
+            finally:
+                if not known or (partial.exists() and partial.stat().st_size == 0):
+                    partial.unlink(missing_ok=True)
+
+    def _checked(self, download: Download) -> Path:
+        request, wrong = self.request, list[Measured]()
+        while True:
+            try:
+                got = download.measured()
+            except TransferError as error:
+                raise self._unreachable(download.url, error) from error
+            if request.sha256 in (None, got.sha256) and request.size in (None, got.size):
+                return self.store.adopt(download.partial, got.sha256)
+            download.partial.unlink()
+            wrong.append(got)
+            if classify_wrong_transfers(wrong, request.size) == "artifact-changed":
+                raise self._changed(download.url, got)
+            if len(wrong) >= _WHOLE_TRIES:
+                raise self._corrupt(download.url, wrong)
+            self._note("arrived with the wrong bytes; trying again")
+
+    def _note(self, message: str) -> None:
+        self.observer.note(f"{self.request.name}: {message}")
+
+    def _wanted(self) -> str:
+        size = f" ({self.request.size} bytes)" if self.request.size is not None else ""
+        return f"sha256 {self.request.sha256}{size}"
+
+    def _changed(self, where: str, got: Measured) -> LockError:
+        return LockError(
+            f"{self.request.name} has been changed where it lies; the lock and the stored file are kept",
+            code="artifact-changed",
+            where=without_credentials(where),
+            detail=f"locked: {self._wanted()}\nfound:  sha256 {got.sha256} ({got.size} bytes)",
+            do="Find out who changed it. Only if the new file is wanted, lock again with --upgrade.",
+        )
+
+    def _corrupt(self, where: str, wrong: Sequence[Measured]) -> NotJudgedError:
+        lines = [f"wanted: {self._wanted()}"]
+        lines += [f"got:    sha256 {transfer.sha256} ({transfer.size} bytes)" for transfer in wrong]
+        return NotJudgedError(
+            f"{self.request.name} arrives short or different each time: the line is at fault, not the file",
+            code="transfer-corrupt",
+            where=without_credentials(where),
+            detail="\n".join(lines),
+            do="Try again, over another line or proxy; the lock is right.",
+        )
+
+    def _unreachable(self, url: str, error: TransferError) -> NotJudgedError:
+        state = "limits its clients" if error.limiting else "cannot be reached"
+        return NotJudgedError(
+            f"{urlsplit(url).hostname} {state}: {error.reason} ({self.http.retry.attempts} tries)",
+            code="index-unreachable",
+            where=self.request.name,
+            do="Try again later, or map it to a mirror in the site file. What has arrived is resumed.",
+        )
+
+
+def without_credentials(url: str) -> str:
+    """The URL as it may be shown: without user and password."""
+    parts = urlsplit(url)
+    if "@" not in parts.netloc:
+        return url
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+
+
+def _local_path(candidate: str) -> Path | None:
+    if candidate.startswith("file://"):
+        return Path(unquote(urlsplit(candidate).path))
+    return None if "://" in candidate else Path(candidate)

@@ -1,0 +1,171 @@
+"""HTTP as the store and the indexes speak it: proxies, a CA bundle, and failures told apart."""
+
+from __future__ import annotations
+
+import email.utils
+import os
+import random
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import requests
+import urllib3.exceptions
+
+from stackbuild import __version__
+from stackbuild.errors import UsageError
+
+_CHUNK = 1 << 18
+_LIMITING = frozenset({429, 503})
+_TRY_AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
+
+
+@dataclass(frozen=True)
+class RetryPolicy:
+    """How often and after how many seconds something is tried again.
+
+    Args:
+        attempts: Tries that bring nothing before giving up.
+        first_delay: Seconds before the second try; doubled each time.
+        longest_delay: Seconds that are never exceeded, whatever a server asks for.
+    """
+
+    attempts: int = 5
+    first_delay: float = 0.5
+    longest_delay: float = 60.0
+
+    def delay(self, attempt: int, retry_after: float | None = None) -> float:
+        """Seconds to wait after the failed try number ``attempt`` (from 1)."""
+        if retry_after is not None:
+            return min(retry_after, self.longest_delay)
+        backed_off = float(self.first_delay * 2 ** (attempt - 1))
+        # Up to a quarter more, so that parallel downloads do not come back at the same instant.
+        return min(backed_off * (1 + random.random() / 4), self.longest_delay)  # noqa: S311
+
+
+class TransferError(Exception):
+    """One try failed in a way that another may not.
+
+    ``retry_after`` is in seconds, where the server said so; ``limiting`` is true when it limits its clients.
+    """
+
+    def __init__(self, reason: str, *, retry_after: float | None = None, limiting: bool = False) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.retry_after = retry_after
+        self.limiting = limiting
+
+
+class RefusedError(Exception):
+    """The server answers that this is not to be had (404, 403, …); trying again is pointless."""
+
+    def __init__(self, status: int, reason: str) -> None:
+        super().__init__(f"{status} {reason}")
+        self.status = status
+
+
+class HttpClient:
+    """A client for several threads; each has its own connections.
+
+    Proxies come from the environment. Certificates are checked against ``ca_bundle``, else against the file
+    that ``SSL_CERT_FILE`` or ``REQUESTS_CA_BUNDLE`` names, else against the library's own.
+
+    Args:
+        ca_bundle: A PEM file.
+        retry: How the callers that retry do so.
+        timeout: Seconds without a byte before a try has failed.
+    """
+
+    def __init__(
+        self, ca_bundle: Path | None = None, *, retry: RetryPolicy = RetryPolicy(), timeout: float = 60.0
+    ) -> None:
+        if ca_bundle is not None and not ca_bundle.is_file():
+            raise UsageError("the CA bundle does not exist", code="site-config-invalid", where=str(ca_bundle))
+        self.retry = retry
+        self._timeout = timeout
+        self._bundle = ca_bundle or _ambient_bundle(os.environ)
+        self._local = threading.local()
+
+    @property
+    def ca_bundle(self) -> Path | None:
+        """The PEM file certificates are checked against, or None for the library's own."""
+        return self._bundle
+
+    def open(self, url: str, headers: Mapping[str, str] | None = None) -> requests.Response:
+        """Send one GET and return the answer with its body still to be read.
+
+        Raises:
+            TransferError: No connection, a time-out, a limit or a failing server.
+            RefusedError: Any other answer that is neither 200, 206 nor 416.
+        """
+        sent = {"Accept-Encoding": "identity", **(headers or {})}
+        try:
+            response = self._session().get(
+                url,
+                headers=sent,
+                stream=True,
+                timeout=self._timeout,
+                verify=str(self._bundle) if self._bundle else True,
+            )
+        except requests.RequestException as error:
+            raise TransferError(_reason(error)) from error
+        if response.status_code in (200, 206, 416):
+            return response
+        status, reason = response.status_code, response.reason or ""
+        retry_after = _retry_after(response.headers.get("Retry-After"))
+        response.close()
+        if status in _TRY_AGAIN:
+            limiting = status == 429 or (status in _LIMITING and retry_after is not None)
+            raise TransferError(f"{status} {reason}", retry_after=retry_after, limiting=limiting)
+        raise RefusedError(status, reason)
+
+    @staticmethod
+    def chunks(response: requests.Response) -> Iterator[bytes]:
+        """Yield the body; a body that ends before its announced length is a TransferError."""
+        try:
+            yield from response.raw.stream(_CHUNK, decode_content=False)
+        except (urllib3.exceptions.HTTPError, OSError) as error:
+            raise TransferError(_reason(error)) from error
+        finally:
+            response.close()
+
+    def _session(self) -> requests.Session:
+        session: requests.Session | None = getattr(self._local, "session", None)
+        if session is None:
+            session = requests.Session()
+            session.headers["User-Agent"] = f"stackbuild/{__version__}"
+            self._local.session = session
+        return session
+
+
+def _ambient_bundle(environ: Mapping[str, str]) -> Path | None:
+    for name in ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"):
+        if environ.get(name) and Path(environ[name]).is_file():
+            return Path(environ[name])
+    return None
+
+
+def _retry_after(value: str | None) -> float | None:
+    """Seconds of a Retry-After header (RFC 9110 §10.2.3): a number, or a date."""
+    if value is None:
+        return None
+    if value.strip().isdigit():
+        return float(value)
+    try:
+        moment = email.utils.parsedate_to_datetime(value)
+    except ValueError:
+        return None
+    return max(0.0, moment.timestamp() - time.time())
+
+
+def _reason(error: BaseException) -> str:
+    """The innermost cause in words, without object addresses."""
+    while True:
+        inner = error.__cause__ or error.__context__
+        if inner is None or not isinstance(inner, (OSError, urllib3.exceptions.HTTPError)):
+            break
+        error = inner
+    text = getattr(error, "strerror", None) or str(error)
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
