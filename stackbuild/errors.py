@@ -5,7 +5,8 @@ An error is a sentence for a tired person: what happened, where, and what to do.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from enum import IntEnum
 
 
@@ -80,10 +81,67 @@ class UsageError(StackbuildError):
     exit_code = ExitCode.USAGE
 
 
+@dataclass(frozen=True)
+class SpecProblem:
+    """One thing that is wrong in a spec or in a file it reads.
+
+    Attributes:
+        code: Stable kebab-case code, ``spec-invalid`` where no finer one exists.
+        file: The file as the person named it.
+        line: Line, from 1; 0 when the problem is the file as a whole.
+        column: Column, from 1; 0 when the problem is the file as a whole.
+        message: A plain sentence.
+        suggestion: What to write in its place; may be empty.
+        text: The source line.
+    """
+
+    code: str
+    file: str
+    line: int
+    column: int
+    message: str
+    suggestion: str = ""
+    text: str = ""
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}:{self.column}" if self.line else self.file
+        lines = [f"{place}: {self.message} [{self.code}]"]
+        if self.text:
+            lines += [f"    {self.text}", "    " + " " * (self.column - 1) + "^"]
+        if self.suggestion:
+            lines.append(f"    {self.suggestion}")
+        return "\n".join(lines)
+
+
 class SpecError(StackbuildError):
-    """The spec is not valid; ``detail`` lists every problem with its line and column."""
+    """The spec is not valid; ``problems`` holds all of them, ``detail`` shows them with line and column."""
 
     exit_code = ExitCode.SPEC_OR_LOCK
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        code: str = "spec-invalid",
+        where: str = "",
+        do: str = "",
+        detail: str = "",
+        problems: Sequence[SpecProblem] = (),
+    ) -> None:
+        super().__init__(what, code=code, where=where, do=do, detail=detail)
+        self.problems = tuple(problems)
+
+    @classmethod
+    def of(cls, file: str, problems: Sequence[SpecProblem]) -> SpecError:
+        """Make one error of all problems found; its code is theirs when they agree."""
+        codes = {problem.code for problem in problems}
+        return cls(
+            "one problem in the spec" if len(problems) == 1 else f"{len(problems)} problems in the spec",
+            code=codes.pop() if len(codes) == 1 else "spec-invalid",
+            where=file,
+            detail="\n".join(str(problem) for problem in problems),
+            problems=problems,
+        )
 
 
 class LockError(StackbuildError):

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import re
 from datetime import date
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    model_validator,
+)
 
 StackName = Annotated[str, Field(pattern=r"^[a-z0-9]+([._-][a-z0-9]+)*$", max_length=100)]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$", description="sha256 in hex")]
@@ -132,6 +141,17 @@ class UserSpec(Model):
     home: AbsolutePath | None = Field(default=None, description="default: /home/NAME")
 
 
+def _port_as_text(value: Any) -> Any:
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+Port = Annotated[
+    str,
+    Field(pattern=r"^[0-9]{1,5}(/(tcp|udp|sctp))?$"),
+    BeforeValidator(_port_as_text, json_schema_input_type=int | str),
+]
+
+
 class ImageSpec(Model):
     """What the image's configuration says."""
 
@@ -141,7 +161,7 @@ class ImageSpec(Model):
         default=None, description="the base's entrypoint is reset unless this is 'keep'"
     )
     cmd: tuple[str, ...] | None = None
-    expose: tuple[Annotated[str, Field(pattern=r"^[0-9]{1,5}(/(tcp|udp|sctp))?$")], ...] = ()
+    expose: tuple[Port, ...] = ()
     healthcheck: HealthCheck | None = None
     volumes: tuple[AbsolutePath, ...] = ()
     labels: dict[str, str] = Field(default_factory=dict)
@@ -185,6 +205,33 @@ class Waiver(Model):
     until: date
 
 
+def _base_kind(value: Any) -> str:
+    """Tell the two kinds of base apart, so that only the meant one's problems are reported."""
+    bootstrap = "bootstrap" in value if isinstance(value, dict) else isinstance(value, BootstrapBaseSpec)
+    return "bootstrap-base" if bootstrap else "image-base"
+
+
+def _package_kind(value: Any) -> str:
+    """Tell the three ways to name packages apart, so that only the meant one's problems are reported."""
+    if isinstance(value, dict):
+        return "wheel-url" if "url" in value or "sha256" in value else "requirements-file"
+    if isinstance(value, WheelUrl):
+        return "wheel-url"
+    return "requirements-file" if isinstance(value, RequirementsFile) else "requirement"
+
+
+BaseSpec = Annotated[
+    Annotated[ImageBaseSpec, Tag("image-base")] | Annotated[BootstrapBaseSpec, Tag("bootstrap-base")],
+    Discriminator(_base_kind),
+]
+PackageSpec = Annotated[
+    Annotated[str, Tag("requirement")]
+    | Annotated[RequirementsFile, Tag("requirements-file")]
+    | Annotated[WheelUrl, Tag("wheel-url")],
+    Discriminator(_package_kind),
+]
+
+
 def _python_version(value: str) -> str:
     if value != "none" and not re.fullmatch(r"3\.[0-9]{1,2}", value):
         raise ValueError(
@@ -199,7 +246,7 @@ class StackSpec(Model):
     schema_: Literal[1] = Field(alias="schema")
     name: StackName
     summary: str = ""
-    base: ImageBaseSpec | BootstrapBaseSpec | None = None
+    base: BaseSpec | None = None
     external: str | None = Field(default=None, description="an image that others built, in place of base")
     python: Annotated[str, AfterValidator(_python_version)] = Field(
         default="none",
@@ -207,7 +254,7 @@ class StackSpec(Model):
     )
     pip: bool = Field(default=False, description="also put pip into /opt/venv")
     frameworks: dict[str, FrameworkSpec] = Field(default_factory=dict)
-    packages: tuple[str | RequirementsFile | WheelUrl, ...] = ()
+    packages: tuple[PackageSpec, ...] = ()
     indexes: dict[str, IndexSpec] = Field(default_factory=dict)
     overrides: tuple[str, ...] = ()
     constraints: tuple[str, ...] = ()
@@ -219,7 +266,7 @@ class StackSpec(Model):
     apt_sources: tuple[AptSource, ...] = ()
     files: tuple[FileSpec, ...] = ()
     image: ImageSpec = ImageSpec()
-    platforms: tuple[Platform, ...] = ("linux/amd64",)
+    platforms: tuple[Platform, ...] = Field(default=("linux/amd64",), min_length=1)
     target: TargetSpec = TargetSpec()
     verify: VerifySpec = VerifySpec()
     waivers: tuple[Waiver, ...] = ()
