@@ -1,0 +1,183 @@
+"""The ``stackbuild`` command: finds the subcommand lazily and turns failures into sentences and exit codes.
+
+Nothing but click is imported until a command runs, so that help and completion answer at once.
+"""
+
+from __future__ import annotations
+
+import errno
+import importlib
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from types import FrameType
+
+import click
+
+# Name → (module that defines ``command``, one line of help). In the order a person needs them.
+COMMANDS = {
+    "init": ("stackbuild.cli.init", "Write a commented spec to start from."),
+    "lock": ("stackbuild.cli.lock", "Pin every input of a stack."),
+    "check": ("stackbuild.cli.check", "Judge specs and locks, without Docker or a GPU."),
+    "render": ("stackbuild.cli.render", "Show a stack as a Dockerfile."),
+    "build": ("stackbuild.cli.build", "Build images from locks."),
+    "sbom": ("stackbuild.cli.sbom", "Write the CycloneDX SBOM of an image."),
+    "verify": ("stackbuild.cli.verify", "Run the verification suite in an image."),
+    "inspect": ("stackbuild.cli.inspect", "Show what an image stands for."),
+    "host": ("stackbuild.cli.host", "Show this host's drivers and GPUs and what they can run."),
+    "explain": ("stackbuild.cli.explain", "Explain a code or a pasted error message."),
+    "facts": ("stackbuild.cli.facts", "Show the compatibility facts and their sources."),
+    "schema": ("stackbuild.cli.schema", "Print the JSON schema of the spec."),
+    "store": ("stackbuild.cli.store", "Show, check or empty the store."),
+}
+
+VERBOSE = "stackbuild.verbose"  # key in the root context's meta: -v was given
+
+# A mistake in stackbuild itself says nothing of the image: "could not be judged".
+_INTERNAL_ERROR = 5
+_INTERRUPTED = 130
+_USAGE = 2
+_BUILD_FAILED = 4
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they run; help comes from the table."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """The names in the order of the table."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Import one command."""
+        if cmd_name not in COMMANDS:
+            return None
+        command = importlib.import_module(COMMANDS[cmd_name][0]).command
+        if not isinstance(command, click.Command):
+            raise TypeError(f"{COMMANDS[cmd_name][0]}.command is not a click command")
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does, with the nearest name suggested for an unknown one."""
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            import difflib
+
+            near = difflib.get_close_matches(args[0], COMMANDS, n=1)
+            hint = f" Did you mean '{near[0]}'?" if near else " 'stackbuild --help' lists them."
+            raise click.UsageError(f"There is no command '{args[0]}'.{hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """The commands with the table's help, none of them imported."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, help_line) for name, (_, help_line) in COMMANDS.items()])
+
+
+def _show_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        from stackbuild import __version__
+
+        click.echo(f"stackbuild {__version__}")
+        ctx.exit()
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Exit codes: 0 passed, 1 a gate failed, 2 usage, 3 spec or lock, 4 build failed, 5 could not be "
+    "judged, 6 drift, 130 interrupted.",
+)
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_version,
+    help="Show the version and exit.",
+)
+def cli() -> None:
+    """Turn a short YAML spec of a GPU machine-learning stack into a pinned, verified container image."""
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """Run the command line and exit with its code.
+
+    Args:
+        args: The arguments; the process's own when None.
+    """
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, _as_interrupt)
+    sys.exit(run(list(sys.argv[1:] if args is None else args)))
+
+
+def _as_interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def run(args: list[str]) -> int:
+    """Run the command line and return its exit code; failures are told on stderr."""
+    verbose = False
+    try:
+        with cli.make_context("stackbuild", args) as ctx:
+            try:
+                cli.invoke(ctx)
+            finally:
+                verbose = bool(ctx.meta.get(VERBOSE))
+    except click.exceptions.Exit as exit_:
+        return _flushed(exit_.exit_code)
+    except click.ClickException as error:
+        error.show()
+        return _USAGE
+    except (KeyboardInterrupt, click.Abort):
+        _tell("interrupted; nothing left behind")
+        return _INTERRUPTED
+    except BrokenPipeError:
+        return _flushed(0)
+    except Exception as error:  # noqa: BLE001 - the last resort: every failure gets a sentence and a code
+        return _told(error, verbose=verbose)
+    return _flushed(0)
+
+
+def _flushed(code: int) -> int:
+    """``code``, with stdout flushed: a reader that has gone away is not a failure."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Else the interpreter complains again when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return code
+
+
+def _told(error: Exception, *, verbose: bool) -> int:
+    from stackbuild.errors import StackbuildError
+
+    if verbose:
+        import traceback
+
+        click.echo("".join(traceback.format_exception(error)), err=True)
+    if isinstance(error, StackbuildError):
+        _tell(f"{error}\n[{error.code}]")
+        return int(error.exit_code)
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        _tell(f"The disk is full{f': {error.filename}' if error.filename else ''}.\n[disk-full]")
+        return _BUILD_FAILED
+    _tell(
+        f"This is a mistake in stackbuild itself: {type(error).__name__}: {error}\n"
+        + ("" if verbose else "Run the same command with -v to see where, and report it.\n")
+        + "[internal-error]"
+    )
+    return _INTERNAL_ERROR
+
+
+def _tell(message: str) -> None:
+    plain = bool(os.environ.get("NO_COLOR"))
+    click.echo(
+        click.style("stackbuild: ", fg="red", bold=True) + message, err=True, color=False if plain else None
+    )
+
+
+if __name__ == "__main__":
+    main()

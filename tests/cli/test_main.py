@@ -1,0 +1,206 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import click
+import pytest
+
+from stackbuild.cli import main as main_module
+from stackbuild.cli.main import COMMANDS, cli, run
+from stackbuild.cli.options import output_options
+from stackbuild.cli.output import write_result
+from stackbuild.errors import BuildError
+
+
+@pytest.fixture
+def command(monkeypatch: pytest.MonkeyPatch) -> object:
+    """Adds a command ``try`` that runs a given function."""
+
+    def add(body: object) -> None:
+        module = type(sys)("tests.cli.made_up")
+        module.command = (
+            output_options(click.command("try")(body)) if not isinstance(body, click.Command) else body
+        )  # type: ignore[attr-defined]
+        monkeypatch.setitem(sys.modules, "tests.cli.made_up", module)
+        monkeypatch.setitem(COMMANDS, "try", ("tests.cli.made_up", "Try."))
+
+    return add
+
+
+def raising(error: BaseException) -> click.Command:
+    @click.command("try")
+    @output_options
+    def try_(format_: str, output: Path | None, quiet: bool, verbose: bool) -> None:
+        raise error
+
+    return try_
+
+
+def test_help_imports_nothing_but_click() -> None:
+    code = (
+        "import sys; before = set(sys.modules); import click; click_ = set(sys.modules); "
+        "from stackbuild.cli.main import run; assert run(['--help']) == 0; "
+        "print(sorted(m for m in set(sys.modules) - click_ if not m.startswith(('click', 'encodings'))), "
+        "file=sys.stderr)"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = result.stderr.strip()
+    assert "pydantic" not in loaded
+    assert "docker" not in loaded
+    assert "rich" not in loaded
+    assert [name for name in loaded.split("'") if name.startswith("stackbuild")] == [
+        "stackbuild",
+        "stackbuild.cli",
+        "stackbuild.cli.main",
+    ]
+
+
+def test_help_is_about_as_fast_as_click_alone() -> None:
+    def seconds(*arguments: str) -> float:
+        began = time.perf_counter()
+        subprocess.run([sys.executable, *arguments], capture_output=True, check=True)
+        return time.perf_counter() - began
+
+    pairs = [
+        (seconds("-c", "import click"), seconds("-m", "stackbuild.cli.main", "--help")) for _ in range(7)
+    ]
+    assert min(help_ for _, help_ in pairs) <= 1.5 * min(click_ for click_, _ in pairs)
+
+
+def test_help_lists_every_command_with_its_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["-h"]) == 0
+    shown = capsys.readouterr().out
+    for name, (_, line) in COMMANDS.items():
+        assert name in shown
+        assert line in shown
+
+
+@pytest.mark.parametrize("name", list(COMMANDS))
+def test_every_command_in_the_table_is_there_and_has_help(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([name, "-h"]) == 0
+    assert "Usage: stackbuild " + name in capsys.readouterr().out
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("stackbuild 0.")
+
+
+def test_an_unknown_command_is_usage_and_suggests(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["biuld"]) == 2
+    assert "Did you mean 'build'" in capsys.readouterr().err
+
+
+def test_no_arguments_show_the_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([]) == 2
+    assert "Commands:" in capsys.readouterr().err
+
+
+def test_our_errors_are_sentences_with_their_exit_code(command, capsys: pytest.CaptureFixture[str]) -> None:
+    command(raising(BuildError("It broke.", code="it-broke", where="step 3", do="Mend it.")))
+    assert run(["try"]) == 4
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err == "stackbuild: step 3: It broke.\nMend it.\n[it-broke]\n"
+
+
+def test_a_mistake_of_ours_is_short_and_v_shows_where(command, capsys: pytest.CaptureFixture[str]) -> None:
+    command(raising(TypeError("NoneType has no x")))
+    assert run(["try"]) == 5
+    short = capsys.readouterr().err
+    assert "Traceback" not in short
+    assert "-v" in short
+    assert "TypeError: NoneType has no x" in short
+    assert run(["try", "-v"]) == 5
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_a_full_disk_is_a_failed_build(command, capsys: pytest.CaptureFixture[str]) -> None:
+    command(raising(OSError(28, "No space left on device", "/var/x")))
+    assert run(["try"]) == 4
+    assert "The disk is full: /var/x" in capsys.readouterr().err
+
+
+def test_ctrl_c(command, capsys: pytest.CaptureFixture[str]) -> None:
+    command(raising(KeyboardInterrupt()))
+    assert run(["try"]) == 130
+    assert "interrupted; nothing left behind" in capsys.readouterr().err
+
+
+def test_sigterm_ends_as_ctrl_c_does() -> None:
+    code = (
+        "import sys, time, click; from stackbuild.cli import main as m; mod = type(sys)('made_up')\n"
+        "@click.command('try')\n"
+        "def try_():\n"
+        "    print('ready', flush=True)\n"
+        "    try: time.sleep(30)\n"
+        "    finally: print('cleaned', flush=True)\n"
+        "mod.command = try_; sys.modules['made_up'] = mod; m.COMMANDS['try'] = ('made_up', '')\n"
+        "m.main(['try'])\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline() == "ready\n"
+        os.kill(process.pid, signal.SIGTERM)
+        assert process.wait(10) == 130
+        assert process.stdout.read() == "cleaned\n"
+        assert "interrupted" in process.stderr.read()
+
+
+def test_a_reader_that_goes_away_does_not_change_the_exit_code() -> None:
+    code = (
+        "import sys, click; from stackbuild.cli import main as m; from stackbuild.cli.output import write_result\n"
+        "mod = type(sys)('made_up')\n"
+        "@click.command('try')\n"
+        "@click.pass_context\n"
+        "def try_(ctx):\n"
+        "    write_result('x' * 1_000_000)\n"
+        "    ctx.exit(1)\n"
+        "mod.command = try_; sys.modules['made_up'] = mod; m.COMMANDS['try'] = ('made_up', '')\n"
+        "m.main(['try'])\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.read(10)
+        process.stdout.close()
+        assert process.wait(10) == 1
+        assert process.stderr.read() == ""
+
+
+def test_results_go_to_a_file_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target = tmp_path / "new" / "report.json"
+    write_result(json.dumps({"a": 1}), target)
+    assert target.read_text() == '{"a": 1}'
+    assert list(target.parent.iterdir()) == [target]
+    assert capsys.readouterr().out == ""
+
+
+def test_options_reach_the_command(command, capsys: pytest.CaptureFixture[str]) -> None:
+    @click.command("try")
+    @output_options(formats=("table", "json", "junit"))
+    def try_(format_: str, output: Path | None, quiet: bool, verbose: bool) -> None:
+        click.echo(f"{format_} {output} {quiet} {verbose}")
+
+    command(try_)
+    assert run(["try", "--format", "junit", "-o", "x.xml", "-q"]) == 0
+    assert capsys.readouterr().out == "junit x.xml True False\n"
+    assert run(["try", "--format", "yaml"]) == 2
+
+
+def test_the_group_is_importable_as_a_console_script() -> None:
+    assert callable(main_module.main)
+    assert isinstance(cli, click.Group)
