@@ -143,7 +143,7 @@ def judge_driver(
     next_step = ""
     if found.how == "none":
         verdict = Verdict.FAIL
-        summary = f"{component.title} needs CUDA {component.cuda}, the driver of this host stops at {host.max_cuda}: {found.reason}."
+        summary = f"{component.title} needs CUDA {component.cuda}, this driver stops at {host.max_cuda}: {found.reason}."
         next_step = (
             f"Use {found.needs}, or a variant of CUDA {host.max_cuda.major if host.max_cuda else ''}.x."
         )

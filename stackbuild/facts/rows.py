@@ -135,6 +135,28 @@ class OnnxruntimeRelease(Row):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OnnxruntimeFeed(Row):
+    """onnxruntime-gpu builds of one feed outside the default index, for a range of versions."""
+
+    feed: str
+    first: str
+    last: str
+    cuda_major: int
+    cudnn_major: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CudnnUser(Row):
+    """A package that links cuDNN itself, for a range of versions; an empty ``before`` is open."""
+
+    package: str
+    first: str
+    before: str
+    cuda_major: int
+    cudnn_major: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TensorrtRelease(Row):
     """A TensorRT release."""
 

@@ -1,0 +1,316 @@
+"""What a stack holds, in one form whether it comes from a spec, a lock, a pin list or a scan."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from packaging.utils import canonicalize_name, parse_wheel_filename
+
+from stackbuild.compat.cuda_tag import CudaTag, is_cuda_image, parse_cuda_tag
+from stackbuild.compat.subject import Compatibility, CompatLibrary, CudaComponent, ImageNeeds
+from stackbuild.compat.versions import CudaVersion, parse_cuda, parse_driver, parse_variant
+from stackbuild.facts.tables import Facts
+from stackbuild.lock.model import BootstrapBaseLock, PlatformLock
+from stackbuild.spec.model import ImageBaseSpec, StackSpec
+
+_EXACT = re.compile(r"^\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[[^\]]*\])?\s*==\s*([^\s;,*]+)\s*(?:;.*)?$")
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """One Python distribution: normalised name, version with local label, and its wheel file where known."""
+
+    name: str
+    version: str
+    file: str = ""
+    index: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What gates about wheels, base and platform judge.
+
+    Attributes:
+        name: The stack or image.
+        platform: For example ``linux/amd64``.
+        base_image: Repository of the base; empty for a bootstrap base or an unknown one.
+        base_tag: Its tag; empty when unknown.
+        os: Distribution id and version as in the facts, for example ``ubuntu24.04``; empty when unknown.
+        glibc: For example ``2.39``; empty when unknown.
+        python: Major and minor, for example ``3.12``; empty for none or unknown.
+        base_cuda: The CUDA release that the base carries.
+        environment: The image's environment, as far as it is known.
+        distributions: The Python distributions, by normalised name; two of one name in two environments are two.
+        locked: True when the distributions are all there are, False when they are only what a spec names.
+        compat: A cuda-compat library of the base.
+        expects_gpu: True when the spec's variants, base or target say that this is a GPU image.
+    """
+
+    name: str
+    platform: str = "linux/amd64"
+    base_image: str = ""
+    base_tag: str = ""
+    os: str = ""
+    glibc: str = ""
+    python: str = ""
+    base_cuda: CudaVersion | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
+    distributions: tuple[Distribution, ...] = ()
+    locked: bool = False
+    compat: CompatLibrary | None = None
+    expects_gpu: bool = False
+
+    def distribution(self, name: str) -> Distribution | None:
+        """The distribution of that normalised name, or None."""
+        return next((item for item in self.distributions if item.name == name), None)
+
+    @property
+    def tag(self) -> CudaTag | None:
+        """The parts of the base's tag when the base is an nvidia/cuda image."""
+        return parse_cuda_tag(self.base_tag) if is_cuda_image(self.base_image) else None
+
+    @property
+    def machine(self) -> str:
+        """The wheel machine of the platform: ``x86_64`` or ``aarch64``."""
+        return {"linux/amd64": "x86_64", "linux/arm64": "aarch64"}[self.platform]
+
+
+def environment_of(config: Mapping[str, object]) -> dict[str, str]:
+    """The environment of an image configuration (its ``config.Env`` list) as a mapping."""
+    inner = config.get("config")
+    listed = inner.get("Env") if isinstance(inner, Mapping) else config.get("Env")
+    pairs = (
+        (str(item).partition("=") for item in listed or () if isinstance(item, str))
+        if isinstance(listed, list | tuple)
+        else ()
+    )
+    return {name: value for name, _, value in pairs}
+
+
+def _torch_version(version: str, variant: str | None, index: str | None) -> str:
+    if "+" in version or variant in (None, "auto") or index == "default":
+        return version
+    return f"{version}+{variant}"
+
+
+def contents_of_spec(spec: StackSpec, facts: Facts, platform: str = "linux/amd64") -> Contents:
+    """What a spec alone promises; only exact pins count as distributions."""
+    found: dict[str, Distribution] = {}
+    for requirement in spec.packages:
+        match = _EXACT.match(requirement) if isinstance(requirement, str) else None
+        if match:
+            name = canonicalize_name(match[1])
+            found[name] = Distribution(name, match[2])
+        elif not isinstance(requirement, str) and hasattr(requirement, "url"):
+            file = requirement.url.rsplit("/", 1)[-1]
+            wheel_name, wheel_version, _, _ = parse_wheel_filename(file)
+            found[wheel_name] = Distribution(wheel_name, str(wheel_version), file, "url")
+    for framework_name, framework in spec.frameworks.items():
+        key = canonicalize_name(framework_name)
+        version = framework.version or (found[key].version if key in found else None)
+        if version is not None:
+            full = _torch_version(version, framework.variant, framework.index) if key == "torch" else version
+            found[key] = Distribution(key, full, index=framework.index or "")
+    image = spec.base.image if isinstance(spec.base, ImageBaseSpec) else ""
+    tag = spec.base.tag if isinstance(spec.base, ImageBaseSpec) else ""
+    cuda_tag = parse_cuda_tag(tag) if is_cuda_image(image) else None
+    os_id = cuda_tag.os if cuda_tag else ""
+    if spec.base is not None and not isinstance(spec.base, ImageBaseSpec):
+        os_id = {"bookworm": "debian12", "trixie": "debian13", "bullseye": "debian11"}.get(
+            spec.base.suite, ""
+        )
+    row = facts.distribution(os_id)
+    environment = dict(spec.image.env)
+    if cuda_tag is not None:
+        environment.setdefault("CUDA_VERSION", cuda_tag.release)
+        environment.setdefault("NVIDIA_REQUIRE_CUDA", _known_requirement(cuda_tag.cuda, facts))
+    return Contents(
+        name=spec.name,
+        platform=platform,
+        base_image=image,
+        base_tag=tag,
+        os=os_id,
+        glibc=row.glibc if row else "",
+        python="" if spec.python == "none" else spec.python,
+        base_cuda=cuda_tag.cuda if cuda_tag else None,
+        environment=environment,
+        distributions=tuple(found[name] for name in sorted(found)),
+        compat=_base_compat(cuda_tag.cuda if cuda_tag else None, platform),
+        expects_gpu=expects_gpu(spec),
+    )
+
+
+def expects_gpu(spec: StackSpec) -> bool:
+    """Whether the spec means a GPU image: a CUDA variant, a -gpu framework, a CUDA base or target GPUs."""
+    variants = {framework.variant for framework in spec.frameworks.values()}
+    return bool(
+        any(variant and variant.startswith("cu") for variant in variants)
+        or any(canonicalize_name(name) in ("onnxruntime-gpu", "tensorrt") for name in spec.frameworks)
+        or (isinstance(spec.base, ImageBaseSpec) and is_cuda_image(spec.base.image))
+        or spec.target.gpus
+    )
+
+
+def _known_requirement(cuda: CudaVersion, facts: Facts) -> str:
+    """NVIDIA_REQUIRE_CUDA of that CUDA release's images where the facts have it whole, else its first term."""
+    rows = facts.table("cuda_image_requirements").rows
+    return next((row.value for row in rows if row.value and parse_cuda(row.cuda) == cuda), f"cuda>={cuda}")
+
+
+def _base_compat(cuda: CudaVersion | None, platform: str) -> CompatLibrary | None:
+    """nvidia/cuda images for amd64 carry cuda-compat of their own release, outside the loader's path."""
+    return CompatLibrary(driver=None, cuda=cuda) if cuda is not None and platform == "linux/amd64" else None
+
+
+def contents_of_lock(
+    spec: StackSpec, lock: PlatformLock, facts: Facts, platform: str = "linux/amd64"
+) -> Contents:
+    """What a lock promises: every distribution, and the base's own configuration."""
+    promised = contents_of_spec(spec, facts, platform)
+    environment = dict(promised.environment)
+    base_cuda = promised.base_cuda
+    if not isinstance(lock.base, BootstrapBaseLock):
+        environment = {**environment_of(lock.base.config), **spec.image.env}
+        if "CUDA_VERSION" in environment:
+            base_cuda = parse_cuda(environment["CUDA_VERSION"])
+    has_compat = "NV_CUDA_COMPAT_PACKAGE" in environment
+    return Contents(
+        name=spec.name,
+        platform=platform,
+        base_image=promised.base_image,
+        base_tag=promised.base_tag,
+        os=f"{lock.os.id}{lock.os.version_id}",
+        glibc=lock.os.glibc,
+        python=".".join(lock.python.version.split(".")[:2]) if lock.python else "",
+        base_cuda=base_cuda,
+        environment=environment,
+        distributions=tuple(
+            Distribution(wheel.name, wheel.version, wheel.file, wheel.index) for wheel in lock.wheels
+        ),
+        locked=True,
+        compat=_base_compat(base_cuda, platform) if has_compat else None,
+        expects_gpu=promised.expects_gpu,
+    )
+
+
+def contents_of_image(
+    name: str,
+    config: Mapping[str, object],
+    distributions: Iterable[tuple[str, str]] = (),
+    *,
+    platform: str = "linux/amd64",
+) -> Contents:
+    """What an image's configuration tells, with the distributions of its pin list or a scan where there are any."""
+    environment = environment_of(config)
+    cuda = (
+        parse_cuda(environment["CUDA_VERSION"]) if environment.get("CUDA_VERSION", "")[:1].isdigit() else None
+    )
+    listed = tuple(Distribution(canonicalize_name(item), version) for item, version in sorted(distributions))
+    return Contents(
+        name=name,
+        platform=platform,
+        base_cuda=cuda,
+        environment=environment,
+        distributions=listed,
+        locked=bool(listed),
+        compat=_base_compat(cuda, platform) if "NV_CUDA_COMPAT_PACKAGE" in environment else None,
+        expects_gpu=cuda is not None or any(item.name.startswith("nvidia-") for item in listed),
+    )
+
+
+def torch_variant_of(version: str, machine: str, facts: Facts) -> str | None:
+    """The build variant of a torch version: its local label, else what the default index ships; None if unknown."""
+    public, _, local = version.partition("+")
+    if local:
+        return local
+    release = facts.torch_release(public)
+    return release.default_variant.get(machine) if release else None
+
+
+def _torch_component(torch: Distribution, machine: str, facts: Facts) -> CudaComponent | None:
+    variant = torch_variant_of(torch.version, machine, facts)
+    if variant is None:
+        return CudaComponent("torch", torch.version, None, None, confidence="uncertain")
+    cuda = parse_variant(variant)
+    if cuda is None:
+        return None
+    public = torch.version.partition("+")[0]
+    shown = torch.version if "+" in torch.version else f"{torch.version} ({variant} from the default index)"
+    row = facts.torch_variant(public, variant)
+    if row is None:
+        return CudaComponent("torch", shown, cuda, None, confidence="uncertain")
+    return CudaComponent("torch", shown, cuda, row.sm, row.ptx, row.confidence)
+
+
+def _onnxruntime_component(item: Distribution, facts: Facts) -> CudaComponent:
+    row = facts.onnxruntime_release(item.version)
+    if row is None:
+        return CudaComponent("onnxruntime-gpu", item.version, None, None, confidence="uncertain")
+    return CudaComponent(
+        "onnxruntime-gpu",
+        item.version,
+        parse_cuda(row.cuda_build) if "x" not in row.cuda_build else CudaVersion(row.cuda_major, 0),
+        row.sm,
+        row.ptx or (),
+        row.confidence,
+    )
+
+
+def _tensorrt_component(contents: Contents) -> CudaComponent | None:
+    for item in contents.distributions:
+        match = re.fullmatch(r"tensorrt-cu(\d+)(-libs|-bindings)?", item.name)
+        if match:
+            return CudaComponent(
+                "tensorrt", item.version, CudaVersion(int(match[1]), 0), None, confidence="medium"
+            )
+    return None
+
+
+def needs(contents: Contents, facts: Facts, accepts: Compatibility | None = None) -> ImageNeeds:
+    """What the contents ask of a host."""
+    components: list[CudaComponent] = []
+    if contents.base_cuda is not None:
+        release = contents.environment.get("CUDA_VERSION", str(contents.base_cuda))
+        # The base brings a runtime but no kernels of its own that a framework would run.
+        components.append(
+            CudaComponent("base image", f"CUDA {release}", contents.base_cuda, (), (), "measured")
+        )
+    torch = contents.distribution("torch")
+    if torch is not None and (component := _torch_component(torch, contents.machine, facts)):
+        components.append(component)
+    ort = contents.distribution("onnxruntime-gpu")
+    if ort is not None:
+        components.append(_onnxruntime_component(ort, facts))
+    if (component := _tensorrt_component(contents)) is not None:
+        components.append(component)
+    requirements = tuple(
+        sorted(
+            (name, value)
+            for name, value in contents.environment.items()
+            if name.startswith("NVIDIA_REQUIRE_") and not name.startswith("NVIDIA_REQUIRE_JETPACK") and value
+        )
+    )
+    if not requirements and contents.base_cuda is not None:
+        # An image with CUDA_VERSION and no requirement is asked for cuda>=CUDA_VERSION (container toolkit).
+        requirements = (("NVIDIA_REQUIRE_CUDA", f"cuda>={contents.base_cuda}"),)
+    return ImageNeeds(
+        name=contents.name,
+        platform=contents.platform,
+        components=tuple(components),
+        requirements=requirements,
+        requirements_disabled=contents.environment.get("NVIDIA_DISABLE_REQUIRE", "").lower()
+        in ("1", "t", "true"),
+        compat=contents.compat,
+        accepts=accepts,
+    )
+
+
+def compat_library(driver: str | None, cuda: str | None, *, loaded_first: bool) -> CompatLibrary:
+    """A cuda-compat library as a scan finds it: the driver release in its file name, the CUDA level of its note."""
+    return CompatLibrary(
+        parse_driver(driver) if driver else None,
+        parse_cuda(cuda) if cuda else None,
+        loaded_first=loaded_first,
+    )
