@@ -1,0 +1,160 @@
+"""What an image holds according to its lock, as neutral items; the CycloneDX writer is beside it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from packageurl import PackageURL
+
+from stackbuild.lock.model import BootstrapBaseLock, LockedDeb, LockedWheel, OsLock, PlatformLock
+
+Kind = Literal["library", "framework", "operating-system", "container"]
+
+
+@dataclass(frozen=True)
+class Item:
+    """One component of an image.
+
+    Args:
+        kind: CycloneDX component type.
+        name: As its own ecosystem spells it.
+        version: Unescaped.
+        purl: Package URL; ``None`` where no purl type fits.
+        location: Where it is installed, when one package can be there more than once.
+        sha256: Of the file it was installed from, in hex.
+        licences: As its metadata words them: SPDX ids, expressions or names.
+        properties: Further facts by name, without the ``stackbuild:`` prefix.
+        needs: Keys (``Item.key``) of the items it depends on.
+    """
+
+    kind: Kind
+    name: str
+    version: str
+    purl: PackageURL | None = None
+    location: str = ""
+    sha256: str = ""
+    licences: tuple[str, ...] = ()
+    properties: Mapping[str, str] = field(default_factory=dict)
+    needs: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """Unique and stable: the purl (or kind and name), and a hash of the location where there is one."""
+        stem = self.purl.to_string() if self.purl else f"{self.kind}:{self.name}@{self.version}"
+        if not self.location:
+            return stem
+        return f"{stem}#{hashlib.sha256(self.location.encode()).hexdigest()[:12]}"
+
+
+@dataclass(frozen=True)
+class Inventory:
+    """An image's items, each key once and in key order, and the keys of those it has of its own accord."""
+
+    items: tuple[Item, ...]
+    top: tuple[str, ...]
+
+
+def merge(items: Iterable[Item]) -> tuple[Item, ...]:
+    """Items in key order; those with one key are one item, the first, with the dependencies of all."""
+    merged: dict[str, Item] = {}
+    needs: dict[str, set[str]] = {}
+    for item in items:
+        merged.setdefault(item.key, item)
+        needs.setdefault(item.key, set()).update(item.needs)
+    return tuple(
+        Item(**{**vars(merged[key]), "needs": tuple(sorted(needs[key] - {key}))}) for key in sorted(merged)
+    )
+
+
+def pypi_purl(name: str, version: str) -> PackageURL:
+    """``pkg:pypi/NAME@VERSION``; a local version's plus sign becomes ``%2B`` when written."""
+    return PackageURL("pypi", None, name, version)
+
+
+def deb_purl(deb: LockedDeb, os: OsLock) -> PackageURL:
+    """``pkg:deb/debian/NAME@VERSION?arch=…&distro=debian-12`` (purl specification, type deb)."""
+    qualifiers = {"arch": deb.architecture, "distro": f"{os.id}-{os.version_id}"}
+    return PackageURL("deb", os.id, deb.name, deb.version, qualifiers)
+
+
+def image_inventory(lock: PlatformLock, licences: Mapping[str, tuple[str, ...]]) -> Inventory:
+    """Everything a platform's lock puts into the image.
+
+    Args:
+        lock: One platform of the lock.
+        licences: sha256 of a wheel to the licences its metadata names; a wheel that is absent has none stated.
+
+    Returns:
+        Base, operating system, debs and wheels; on top the base, the debs added to it, the requested wheels.
+    """
+    base_debs = lock.base.debs if isinstance(lock.base, BootstrapBaseLock) else ()
+    # A deb on top of the base replaces the base's own version of it.
+    installed = {(deb.name, deb.architecture): deb for deb in (*base_debs, *lock.debs)}
+    debs = [_deb_item(deb, lock.os) for deb in installed.values()]
+    keys = {wheel.name: pypi_purl(wheel.name, wheel.version).to_string() for wheel in lock.wheels}
+    wheels = [_wheel_item(wheel, keys, licences.get(wheel.sha256, ())) for wheel in lock.wheels]
+    needed = {need for wheel in wheels for need in wheel.needs}
+    below_os = {deb_purl(deb, lock.os).to_string() for deb in base_debs}
+    os_item = Item(
+        "operating-system",
+        lock.os.id,
+        lock.os.version_id,
+        properties=_stated({"codename": lock.os.codename, "glibc": lock.os.glibc}),
+        needs=tuple(deb.key for deb in debs if deb.key in below_os),
+    )
+    base = _base_item(lock, os_item.key)
+    top = (
+        base.key if base else os_item.key,
+        *(deb.key for deb in debs if deb.key not in below_os),
+        *(
+            item.key
+            for item, wheel in zip(wheels, lock.wheels, strict=True)
+            if wheel.requested or item.key not in needed
+        ),
+    )
+    return Inventory(merge([*([base] if base else []), os_item, *debs, *wheels]), tuple(sorted(set(top))))
+
+
+def _base_item(lock: PlatformLock, os_key: str) -> Item | None:
+    base = lock.base
+    if isinstance(base, BootstrapBaseLock):
+        return None
+    repository = base.image if "." in base.image.split("/")[0] else f"docker.io/{base.image}"
+    purl = PackageURL(
+        "oci",
+        None,
+        base.image.rsplit("/", 1)[-1],
+        base.index_digest,
+        {"repository_url": repository, "tag": base.tag},
+    )
+    properties = {
+        "platform-digest": base.platform_digest,
+        "config-digest": base.config_digest,
+        "packages": "not listed here; they are in the image's own package database",
+    }
+    return Item("container", base.image, base.tag, purl, properties=properties, needs=(os_key,))
+
+
+def _deb_item(deb: LockedDeb, os: OsLock) -> Item:
+    properties = {"repository": deb.repository, "path": deb.path}
+    return Item("library", deb.name, deb.version, deb_purl(deb, os), sha256=deb.sha256, properties=properties)
+
+
+def _wheel_item(wheel: LockedWheel, keys: Mapping[str, str], licences: tuple[str, ...]) -> Item:
+    return Item(
+        "framework" if wheel.group in ("torch", "framework") else "library",
+        wheel.name,
+        wheel.version,
+        pypi_purl(wheel.name, wheel.version),
+        sha256=wheel.sha256,
+        licences=licences,
+        properties=_stated({"index": wheel.index, "file": wheel.file, "url": wheel.url or ""}),
+        needs=tuple(sorted({keys[name] for name in wheel.requires if name in keys})),
+    )
+
+
+def _stated(properties: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in properties.items() if value}

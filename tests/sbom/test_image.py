@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
+
+from stackbuild.errors import LockError
+from stackbuild.sbom.check import check_references
+from stackbuild.sbom.image import write_sbom
+from stackbuild.sbom.licences import licences_in, wheel_licences
+from stackbuild.spec.model import BootstrapBaseSpec, StackSpec
+from tests.lock.examples import bootstrap_base, deb, platform_lock, wheel
+from tests.support.wheels import make_wheel
+
+SPEC = StackSpec(
+    schema_=1, name="example", base=BootstrapBaseSpec(bootstrap="debian", suite="bookworm"), python="3.11"
+)
+# Case G03: what a licence field says, and where CycloneDX takes it.
+LICENCES = {
+    "MIT": {"license": {"id": "MIT"}},
+    "MPL-2.0 AND MIT": {"expression": "MPL-2.0 AND MIT"},
+    "Public-Domain": {"license": {"name": "Public-Domain"}},
+    "NVIDIA Proprietary Software": {"license": {"name": "NVIDIA Proprietary Software"}},
+    "GPL-2.0 or MIT lol (": {"license": {"name": "GPL-2.0 or MIT lol ("}},
+}
+
+
+def _document(**changes: Any) -> bytes:
+    names = [f"dist{number}" for number in range(len(LICENCES))]
+    wheels = [
+        wheel(name, "2.13.0+cpu").model_copy(update={"sha256": str(number) * 64, "requires": ("dist0",)})
+        for number, name in enumerate(names)
+    ]
+    lock = platform_lock(base=bootstrap_base(deb("libc6"), deb("libstdc++6")), wheels=wheels)
+    licences = {str(number) * 64: (text,) for number, text in enumerate(LICENCES)}
+    return write_sbom(SPEC, lock, **({"licences": licences} | changes))
+
+
+def test_the_document_is_valid_by_the_strict_schema_and_its_references_hold() -> None:
+    text = _document(config_digest="sha256:" + "7" * 64).decode()
+    error = JsonStrictValidator(SchemaVersion.V1_6).validate_str(text)
+    assert error is None, error.data.message
+    check_references(text)
+
+
+def test_the_document_is_the_same_twice_and_bears_the_locks_time() -> None:
+    first, second = _document(), _document()
+    assert first == second
+    document = json.loads(first)
+    assert document["metadata"]["timestamp"].startswith("2026-01-02T03:04:05")
+    assert document["serialNumber"].startswith("urn:uuid:")
+
+
+def test_another_image_has_another_serial_number() -> None:
+    other = json.loads(_document(config_digest="sha256:" + "7" * 64))
+    assert other["serialNumber"] != json.loads(_document())["serialNumber"]
+
+
+def test_wheels_have_the_locks_hash_and_an_unescaped_version() -> None:
+    components = {entry["name"]: entry for entry in json.loads(_document())["components"]}
+    assert components["dist1"]["hashes"] == [{"alg": "SHA-256", "content": "1" * 64}]
+    assert components["dist1"]["version"] == "2.13.0+cpu"
+    assert components["dist1"]["purl"] == "pkg:pypi/dist1@2.13.0%2Bcpu"
+
+
+def test_licences_are_ids_expressions_or_names() -> None:
+    components = {entry["name"]: entry for entry in json.loads(_document())["components"]}
+    shown = []
+    for number in range(len(LICENCES)):
+        (licence,) = components[f"dist{number}"]["licenses"]
+        licence.pop("acknowledgement", None)
+        shown.append(licence)
+    assert shown == list(LICENCES.values())
+
+
+def test_several_licences_of_which_one_is_an_expression_stay_valid() -> None:
+    text = _document(licences={"1" * 64: ("MIT", "MPL-2.0 AND MIT")}).decode()
+    assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(text) is None
+
+
+def test_dependencies_follow_the_lock() -> None:
+    document = json.loads(_document())
+    needs = {entry["ref"]: entry.get("dependsOn", []) for entry in document["dependencies"]}
+    assert needs["pkg:pypi/dist1@2.13.0%2Bcpu"] == ["pkg:pypi/dist0@2.13.0%2Bcpu"]
+
+
+@pytest.mark.parametrize(
+    ("document", "problem"),
+    [
+        ({"components": [{"bom-ref": "a"}, {"bom-ref": "a"}]}, "given 2 times"),
+        ({"components": [{"bom-ref": "a"}], "dependencies": [{"ref": "a", "dependsOn": ["b"]}]}, "no such"),
+        ({"components": [{"bom-ref": "a"}], "dependencies": [{"ref": "a"}, {"ref": "a"}]}, "stated 2 times"),
+    ],
+)
+def test_references_that_the_schema_lets_through_are_found(document: dict[str, Any], problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        check_references(json.dumps(document))
+
+
+@pytest.mark.parametrize(
+    ("metadata", "expected"),
+    [
+        (("License-Expression: BSD-3-Clause", "License: other"), ("BSD-3-Clause",)),
+        (("License: Apache 2.0",), ("Apache 2.0",)),
+        (("License: UNKNOWN", "Classifier: License :: OSI Approved :: MIT License"), ("MIT License",)),
+        (
+            ("License: A whole text\n        of several lines", "Classifier: License :: Public Domain"),
+            ("Public Domain",),
+        ),
+        ((), ()),
+    ],
+)
+def test_licences_come_from_the_wheels_metadata(
+    tmp_path: Path, metadata: tuple[str, ...], expected: tuple[str, ...]
+) -> None:
+    assert licences_in(make_wheel(tmp_path, "leaf", "1.0", metadata=metadata)) == expected
+
+
+def test_a_wheel_that_is_not_in_the_store_is_an_error_and_not_a_gap() -> None:
+    class Empty:
+        def blob(self, sha256: str) -> Path | None:
+            return None
+
+    with pytest.raises(LockError) as caught:
+        wheel_licences([wheel("numpy")], Empty())
+    assert caught.value.code == "wheel-not-in-store"
