@@ -77,41 +77,33 @@ def coverage(sm: Iterable[str], ptx: Iterable[str], device: ComputeCapability) -
     return Coverage("none")
 
 
-def oldest_covering_variant(device: ComputeCapability, facts: Facts) -> str | None:
-    """The lowest CUDA variant of any torch release whose cubins or PTX cover ``device``, for example ``cu128``."""
+def covering_variants(device: ComputeCapability, facts: Facts, torch: str | None = None) -> tuple[str, ...]:
+    """CUDA variants of torch whose cubins or PTX cover ``device``, lowest first.
+
+    Args:
+        device: The compute capability.
+        facts: The fact tables.
+        torch: Only of this release; of any release when None.
+    """
     covering = {
         (parse_cuda(row.cuda), row.variant)
         for row in facts.table("torch_variants").rows
-        if coverage(row.sm, row.ptx, device).how != "none"
+        if torch in (None, row.version) and coverage(row.sm, row.ptx, device).how != "none"
     }
-    return min(covering)[1] if covering else None
-
-
-def newest_covering_variant(device: ComputeCapability, facts: Facts) -> str | None:
-    """The highest CUDA variant of any torch release that covers ``device``; old GPUs need an older one."""
-    covering = {
-        (parse_cuda(row.cuda), row.variant)
-        for row in facts.table("torch_variants").rows
-        if coverage(row.sm, row.ptx, device).how != "none"
-    }
-    return max(covering)[1] if covering else None
+    return tuple(variant for _, variant in sorted(covering))
 
 
 def _suggestion(component: CudaComponent, device: ComputeCapability, facts: Facts) -> str:
     if component.name != "torch":
-        return f"Use a {component.name} release built with {device.sm} or with PTX that {device} can compile."
-    lowest, highest = oldest_covering_variant(device, facts), newest_covering_variant(device, facts)
-    if lowest is None or highest is None:
-        return f"No torch build in the facts covers {device}; build torch for {device.sm} or use another GPU."
-    if component.cuda is not None and parse_cuda(_variant_cuda(lowest)) > component.cuda:
-        return f"Use a torch build from channel {lowest} or later."
-    if component.cuda is not None and parse_cuda(_variant_cuda(highest)) < component.cuda:
-        return f"Use a torch build from channel {highest} or earlier: later ones dropped {device.sm}."
-    return f"Use a torch release whose {lowest} to {highest} build lists {device.sm}'s architecture."
-
-
-def _variant_cuda(variant: str) -> str:
-    return f"{variant[2:-1]}.{variant[-1]}"
+        return f"Use a release of {component.name} built for {device.sm}, or with PTX that can be compiled for it."
+    public = component.version.split("+")[0].split(" ")[0]
+    of_release = covering_variants(device, facts, public)
+    if of_release:
+        return f"Use torch {public} from channel {' or '.join(of_release)}."
+    of_any = covering_variants(device, facts)
+    if of_any:
+        return f"No build of torch {public} covers it; use another torch release from channel {' or '.join(of_any)}."
+    return f"No torch build in the facts covers {device}; build torch for {device.sm} or use another GPU."
 
 
 def judge_architecture(
@@ -198,7 +190,7 @@ def judge_architecture(
         summary=f"{component.title} has no code that {gpu.name} ({device}) can run: "
         f"no cubin of its major and no PTX to compile{unsure}.",
         next_step=_suggestion(component, device, facts),
-        details={**details, "oldest_variant": oldest_covering_variant(device, facts)},
+        details={**details, "covering_variants": list(covering_variants(device, facts))},
     )
 
 

@@ -139,7 +139,7 @@ def judge_driver(
         "minor_compat_possible": found.how == "minor",
     }
     verdict = Verdict.PASS
-    summary = f"{component.title} needs CUDA {component.cuda}: {found.how}, {found.reason}."
+    summary = f"{component.title} needs CUDA {component.cuda}: {found.reason}."
     next_step = ""
     if found.how == "none":
         verdict = Verdict.FAIL

@@ -174,11 +174,13 @@ def judge_requirement(name: str, value: str, host: HostOffer) -> Finding:
         allowed = _branches(alternatives, properties.get("brand"))
         brand = properties.get("brand", "unknown brand")
         measured = f"CUDA maximum {host.max_cuda or '?'}, driver {host.driver_text or '?'}, brand {brand}"
-        also = (
-            f" and none of the branches it allows for {brand} GPUs ({', '.join(allowed)}) is this one"
-            if allowed
-            else (f" and it allows no driver branch for {brand} GPUs")
-        )
+        also = ""
+        if any(item.property == "driver" for conjunction in alternatives for item in conjunction):
+            also = (
+                f", and none of the driver branches it allows for {brand} GPUs ({', '.join(allowed)}) is this one"
+                if allowed
+                else f", and it allows no older driver branch for {brand} GPUs"
+            )
         if which in ("cuda", "driver"):
             summary = f"The image demands {reason} ({name}), this host offers CUDA {host.max_cuda or '?'}{also}{note}."
             return Finding(
@@ -188,7 +190,12 @@ def judge_requirement(name: str, value: str, host: HostOffer) -> Finding:
                 measured=measured,
                 required=reason,
                 summary=summary,
-                next_step="Update the driver, or use an image of an older CUDA.",
+                next_step="Update the driver, or use an image of an older CUDA."
+                + (
+                    " The code in it could run by minor-version compatibility; only the image's own demand is stricter."
+                    if _same_major(reason, host)
+                    else ""
+                ),
                 details={
                     **details,
                     "minor_compat_possible": _same_major(reason, host),

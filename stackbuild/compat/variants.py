@@ -1,0 +1,193 @@
+"""Choosing: the variant for a target, the newest stack for a host, the oldest driver for a stack."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from packaging.version import Version
+
+from stackbuild.compat.architecture import coverage, judge_gpu_against_driver, judge_gpu_against_toolkit
+from stackbuild.compat.driver import judge_driver
+from stackbuild.compat.offer import target_offer
+from stackbuild.compat.subject import Compatibility, CudaComponent, HostOffer, ImageNeeds
+from stackbuild.compat.versions import CudaVersion, parse_cuda, parse_driver, parse_variant
+from stackbuild.errors import LockError
+from stackbuild.facts.rows import TorchRelease
+from stackbuild.facts.tables import Facts
+from stackbuild.findings import Verdict
+from stackbuild.spec.model import TargetSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A torch build that fits, and the newest CUDA base that fits with it.
+
+    Attributes:
+        torch: Public version, for example ``2.14.1``.
+        variant: For example ``cu130``.
+        base_cuda: The newest CUDA release of an nvidia/cuda base with the variant's major that the host starts.
+        why_not: Rejected newer variants and the reason for each, newest first.
+    """
+
+    torch: str
+    variant: str
+    base_cuda: str | None
+    why_not: tuple[tuple[str, str], ...] = ()
+
+
+def _component(release: TorchRelease, variant: str, facts: Facts) -> CudaComponent | None:
+    cuda = parse_variant(variant)
+    row = facts.torch_variant(release.version, variant)
+    if cuda is None or row is None:
+        return None
+    return CudaComponent("torch", f"{release.version}+{variant}", cuda, row.sm, row.ptx, row.confidence)
+
+
+def _objection(component: CudaComponent, host: HostOffer, accepts: Compatibility, facts: Facts) -> str:
+    """Why this build does not fit the host; empty when it does. Unknowns do not object."""
+    driver = judge_driver(component, host, None, accepts, facts)
+    if driver.verdict is Verdict.FAIL:
+        return driver.summary
+    for gpu in host.gpus:
+        dropped = judge_gpu_against_toolkit(component, gpu, facts)
+        if dropped is not None and dropped.verdict is Verdict.FAIL:
+            return dropped.summary
+        if gpu.compute_capability is not None and component.sm is not None:
+            if coverage(component.sm, component.ptx, gpu.compute_capability).how == "none":
+                return f"{component.title} has no code that {gpu.name} can run."
+    return ""
+
+
+def _channels(release: TorchRelease) -> list[str]:
+    with_cuda = [
+        (cuda, channel) for channel in release.channels if (cuda := parse_variant(channel)) is not None
+    ]
+    return [channel for _, channel in sorted(with_cuda, reverse=True)]
+
+
+def choose_variant(torch: str, host: HostOffer, accepts: Compatibility, facts: Facts) -> Choice | None:
+    """The newest published CUDA variant of a torch release that fits the host; None when none does.
+
+    Args:
+        torch: Public version.
+        host: The host, or the target fleet as one.
+        accepts: The loosest compatibility that counts as fitting.
+        facts: The fact tables.
+    """
+    release = facts.torch_release(torch)
+    if release is None:
+        return None
+    rejected: list[tuple[str, str]] = []
+    for channel in _channels(release):
+        component = _component(release, channel, facts)
+        if component is None:
+            rejected.append((channel, f"what torch {torch} has for {channel} is not in the facts"))
+            continue
+        objection = _objection(component, host, accepts, facts)
+        if not objection:
+            base = newest_base(component.cuda, host, accepts, facts) if component.cuda else None
+            return Choice(torch, channel, base, tuple(rejected))
+        rejected.append((channel, objection))
+    return None
+
+
+def newest_base(
+    at_most_major: CudaVersion, host: HostOffer, accepts: Compatibility, facts: Facts
+) -> str | None:
+    """The newest CUDA release with this major whose base images the host runs, for example ``13.0``."""
+    releases = {parse_cuda(row.cuda) for row in facts.table("toolkits").rows}
+    for cuda in sorted(releases, reverse=True):
+        if cuda.major != at_most_major.major:
+            continue
+        verdict = judge_driver(
+            CudaComponent("base image", f"CUDA {cuda}", cuda), host, None, accepts, facts
+        ).verdict
+        if verdict is not Verdict.FAIL:
+            return str(cuda)
+    return None
+
+
+def newest_fitting(host: HostOffer, accepts: Compatibility, facts: Facts) -> Choice | None:
+    """The newest torch release with a CUDA variant that fits the host, and that variant."""
+    if any(_undriven(host, facts)):
+        return None
+    releases = sorted(facts.table("torch_releases").rows, key=lambda row: Version(row.version), reverse=True)
+    for release in releases:
+        choice = choose_variant(release.version, host, accepts, facts)
+        if choice is not None:
+            return choice
+    return None
+
+
+def _undriven(host: HostOffer, facts: Facts) -> list[bool]:
+    return [judge_gpu_against_driver(gpu, host, facts) is not None for gpu in host.gpus]
+
+
+def oldest_driver(image: ImageNeeds, accepts: Compatibility, facts: Facts) -> str | None:
+    """The oldest driver that serves every component of an image: a version, or a branch such as ``R580``.
+
+    With ``native`` the driver must report each runtime; with ``minor`` the floor of the CUDA major is
+    enough. None when the image has no CUDA component or the facts name no such driver.
+    """
+    runtimes = [component.cuda for component in image.components if component.cuda is not None]
+    if not runtimes:
+        return None
+    newest = max(runtimes)
+    if accepts != "native":
+        floor = facts.minor_version_floor(newest.major)
+        return floor.min_driver if floor else None
+    drivers = [
+        row.driver
+        for row in facts.table("toolkits").rows
+        if row.driver is not None and parse_cuda(row.cuda) == newest
+    ]
+    if drivers:
+        return str(min(drivers, key=parse_driver))
+    branches = [
+        branch
+        for branch in facts.known_branches()
+        if (row := facts.driver_branch(branch)) is not None
+        and row.max_cuda
+        and parse_cuda(row.max_cuda) >= newest
+    ]
+    return f"R{branches[0]}" if branches else None
+
+
+def resolve_auto_variant(torch: str, target: TargetSpec, facts: Facts) -> Choice:
+    """The variant that ``variant: auto`` stands for: the newest that fits the whole target.
+
+    Raises:
+        LockError: The target says nothing, the release is unknown, or no variant fits.
+    """
+    if not target.gpus and not target.driver:
+        raise LockError(
+            "frameworks.torch.variant is auto, and target names neither GPUs nor a driver to resolve it from.",
+            code="auto-without-target",
+            do="Name target.driver and target.gpus, or a variant such as cu130.",
+        )
+    if facts.torch_release(torch) is None:
+        raise LockError(
+            f"frameworks.torch.variant is auto, and torch {torch} is not in the facts.",
+            code="channel-not-published",
+            do="Name the variant, or a release of 'stackbuild facts torch_releases'.",
+        )
+    host = target_offer(target, facts)
+    choice = choose_variant(torch, host, target.compatibility, facts)
+    if choice is None:
+        raise LockError(
+            f"No published CUDA variant of torch {torch} fits the target.",
+            code="no-fitting-variant",
+            detail="\n".join(_reasons(torch, host, target.compatibility, facts)),
+            do="Take another torch release, a newer driver in the fleet, or a looser target.compatibility.",
+        )
+    return choice
+
+
+def _reasons(torch: str, host: HostOffer, accepts: Compatibility, facts: Facts) -> list[str]:
+    release = facts.torch_release(torch)
+    lines = []
+    for channel in _channels(release) if release else ():
+        component = _component(release, channel, facts) if release else None
+        if component is not None:
+            lines.append(f"{channel}: {_objection(component, host, accepts, facts)}")
+    return lines
