@@ -133,6 +133,15 @@ class Container:
             stream, _ = self._api.get_archive(self.id, path, chunk_size=_CHUNK)
             yield from stream
 
+    def get_if_there(self, path: str) -> bytes | None:
+        """As :meth:`get`, whole and in memory; None when there is no such path."""
+        with translated(f"copy {path} out of a container"):
+            try:
+                stream, _ = self._api.get_archive(self.id, path, chunk_size=_CHUNK)
+                return b"".join(stream)
+            except docker.errors.NotFound:
+                return None
+
     def changes(self) -> list[tuple[str, str]]:
         """Paths that differ from the image: (path, "changed" | "added" | "deleted")."""
         with translated("list the changes of a container"):
