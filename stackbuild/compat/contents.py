@@ -125,7 +125,7 @@ def contents_of_spec(spec: StackSpec, facts: Facts, platform: str = "linux/amd64
     environment = dict(spec.image.env)
     if cuda_tag is not None:
         environment.setdefault("CUDA_VERSION", cuda_tag.release)
-        environment.setdefault("NVIDIA_REQUIRE_CUDA", _known_requirement(cuda_tag.cuda, facts))
+        environment.setdefault("NVIDIA_REQUIRE_CUDA", known_requirement(cuda_tag.cuda, facts))
     return Contents(
         name=spec.name,
         platform=platform,
@@ -153,7 +153,7 @@ def expects_gpu(spec: StackSpec) -> bool:
     )
 
 
-def _known_requirement(cuda: CudaVersion, facts: Facts) -> str:
+def known_requirement(cuda: CudaVersion, facts: Facts) -> str:
     """NVIDIA_REQUIRE_CUDA of that CUDA release's images where the facts have it whole, else its first term."""
     rows = facts.table("cuda_image_requirements").rows
     return next((row.value for row in rows if row.value and parse_cuda(row.cuda) == cuda), f"cuda>={cuda}")

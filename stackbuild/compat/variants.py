@@ -6,7 +6,11 @@ from dataclasses import dataclass
 
 from packaging.version import Version
 
-from stackbuild.compat.architecture import coverage, judge_gpu_against_driver, judge_gpu_against_toolkit
+from stackbuild.compat.architecture import (
+    judge_architecture,
+    judge_gpu_against_driver,
+    judge_gpu_against_toolkit,
+)
 from stackbuild.compat.driver import judge_driver
 from stackbuild.compat.offer import target_offer
 from stackbuild.compat.subject import Compatibility, CudaComponent, HostOffer, ImageNeeds
@@ -52,9 +56,9 @@ def _objection(component: CudaComponent, host: HostOffer, accepts: Compatibility
         dropped = judge_gpu_against_toolkit(component, gpu, facts)
         if dropped is not None and dropped.verdict is Verdict.FAIL:
             return dropped.summary
-        if gpu.compute_capability is not None and component.sm is not None:
-            if coverage(component.sm, component.ptx, gpu.compute_capability).how == "none":
-                return f"{component.title} has no code that {gpu.name} can run."
+        known = gpu.compute_capability is not None and component.sm is not None
+        if known and judge_architecture(component, gpu, host.max_cuda, facts).verdict is Verdict.FAIL:
+            return f"{component.title} has no code that {gpu.name} can run."
     return ""
 
 
@@ -94,7 +98,10 @@ def choose_variant(torch: str, host: HostOffer, accepts: Compatibility, facts: F
 def newest_base(
     at_most_major: CudaVersion, host: HostOffer, accepts: Compatibility, facts: Facts
 ) -> str | None:
-    """The newest CUDA release with this major whose base images the host runs, for example ``13.0``."""
+    """The newest CUDA release with this major whose base images the host runs, for example ``13.0``.
+
+    A base must fit twice: its runtime by compatibility, and its own NVIDIA_REQUIRE_CUDA, which is stricter.
+    """
     releases = {parse_cuda(row.cuda) for row in facts.table("toolkits").rows}
     for cuda in sorted(releases, reverse=True):
         if cuda.major != at_most_major.major:
