@@ -1,0 +1,175 @@
+"""Layers of byte-code: compiled by the image's own Python, the same bytes on every machine.
+
+Only the sources go into the container. Each wheel is compiled by a process of its own with a fixed hash
+seed; what still differs between two runs (docker-notes: many files on Python 3.10) is named in the lock and
+left out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib.resources import files
+from pathlib import Path
+from typing import IO
+
+from stackbuild.engine.container import Container
+from stackbuild.engine.docker_engine import Engine
+from stackbuild.errors import BuildError
+from stackbuild.layers.bytecode_sources import (
+    STDLIB_FOLDER,
+    WHEEL_FOLDER,
+    Sources,
+    find_sources,
+    read_sources,
+)
+from stackbuild.layers.container_files import WORKSHOP, last_lines, put_files, take_members, workshop
+from stackbuild.layers.interface import layer_key
+from stackbuild.layers.tar_writer import LayerTarWriter, Sink
+from stackbuild.layers.tree import Additions, FileTree
+from stackbuild.lock.model import PythonLock
+
+_VERSION = 1
+_JOBS = f"{WORKSHOP}/jobs"
+_PROGRAM = f"{WORKSHOP}/bytecode_compile.py"
+
+
+@dataclass(frozen=True)
+class BytecodeMaker:
+    """Makes the layer of byte-code for some layers of sources.
+
+    Attributes:
+        group: What the layer holds, for example ``torch-bytecode``.
+        engine: Runs the container.
+        image: Name or id of an image that has the locked Python: the base, with the debs.
+        python: The locked Python.
+        layers: Tars of the layers with the sources.
+        layer_keys: Their keys.
+        left_out: Byte-code files that are not stable, as in the lock.
+        stdlib: The sources are the distribution's Python, which ``image`` has already.
+    """
+
+    group: str
+    engine: Engine = field(repr=False, compare=False)
+    image: str
+    python: PythonLock
+    layers: tuple[Path, ...]
+    layer_keys: tuple[str, ...]
+    left_out: tuple[str, ...] = ()
+    stdlib: bool = False
+
+    @property
+    def created_by(self) -> str:
+        """One line for the image's history."""
+        return (
+            f"stackbuild: byte-code of Python {self.python.version}: {self.group.removesuffix('-bytecode')}"
+        )
+
+    def key(self) -> str:
+        """Hash of all that decides the layer's bytes."""
+        program = hashlib.sha256(_program()).hexdigest()
+        python = [self.python.version, self.python.tag, self.python.executable]
+        inputs = [python, program, list(self.layer_keys), sorted(self.left_out), self.stdlib]
+        return layer_key("bytecode", _VERSION, inputs)
+
+    def make(self, sink: Sink, tree: FileTree) -> Additions:
+        """Compile and write the byte-code that is stable.
+
+        Args:
+            sink: Takes the tar.
+            tree: The file system below, with the sources' layers.
+
+        Raises:
+            BuildError: ``bytecode-failed`` when Python itself fails; a source that does not compile is no error.
+        """
+        writer = LayerTarWriter(sink, tree)
+        left_out = set(self.left_out)
+        with self.compiled() as (results, _):
+            for path, content, size in results:
+                if path not in left_out:
+                    writer.add_file(path, content, size, 0o644)
+        return writer.close()
+
+    @contextmanager
+    def compiled(self) -> Iterator[tuple[Iterator[tuple[str, IO[bytes], int]], tuple[str, ...]]]:
+        """Compile in a container that lasts as long as the block.
+
+        Returns:
+            Each byte-code file's path, content and size, in path order, to be read one after the other; and the
+            sources that do not compile, in path order. Paths have no leading slash.
+        """
+        folder = STDLIB_FOLDER if self.stdlib else WHEEL_FOLDER
+        sources = find_sources(self.layers, folder, links=self.stdlib)
+        if not sources.count:
+            yield iter(()), ()
+            return
+        with workshop(self.engine, self.image, {}) as container:
+            if not self.stdlib:
+                put_files(container, read_sources(self.layers, folder))
+            made, failed = _compile(container, self.python, sources)
+            yield _contents(container, made), failed
+
+
+def unstable_bytecode(maker: BytecodeMaker) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Compile twice and compare.
+
+    Args:
+        maker: Names the sources; its ``left_out`` is not looked at.
+
+    Returns:
+        The byte-code files that differ between the runs, and the sources that do not compile, both in path
+        order without leading slash.
+    """
+    runs = []
+    failures: set[str] = set()
+    for _ in range(2):
+        with maker.compiled() as (results, failed):
+            runs.append({path: hashlib.sha256(content.read()).hexdigest() for path, content, _ in results})
+            failures |= set(failed)
+    first, second = runs
+    differing = [path for path in {*first, *second} if first.get(path) != second.get(path)]
+    return tuple(sorted(differing)), tuple(sorted(failures))
+
+
+def _program() -> bytes:
+    return files("stackbuild.layers").joinpath("bytecode_compile.py").read_bytes()
+
+
+def _compile(container: Container, python: PythonLock, sources: Sources) -> tuple[list[str], tuple[str, ...]]:
+    jobs = {f"{number:04}": paths for number, (_, paths) in enumerate(sources.jobs)}
+    lists = [(f"{_JOBS}/{job}", _names(f"/{path}" for path in paths)) for job, paths in jobs.items()]
+    put_files(container, [(_PROGRAM, _program()), *lists])
+    # A closed environment: no PYTHON* variable of the image has a say in the bytes.
+    environment = ["env", "-i", "PATH=/usr/bin:/bin", "LC_ALL=C.UTF-8", "PYTHONHASHSEED=0"]
+    command = [*environment, python.executable, "-S", "-W", "ignore", _PROGRAM, _JOBS, *jobs]
+    done = container.exec(command)
+    if done.exit_code != 0:
+        raise BuildError(
+            "the image's Python could not compile the installed packages",
+            code="bytecode-failed",
+            where=shlex.join(command[: len(environment) + 1]),
+            detail=last_lines(done.text),
+            do="See the lines above; free memory or disk space if that is what they say.",
+        )
+    return _all_names(container, "made"), tuple(_all_names(container, "failed"))
+
+
+def _names(names: Iterator[str]) -> bytes:
+    return "".join(f"{name}\0" for name in names).encode("utf-8", "surrogateescape")
+
+
+def _all_names(container: Container, kind: str) -> list[str]:
+    done = container.exec(["sh", "-c", f"cat {_JOBS}/*.{kind}"])
+    text = done.output.decode("utf-8", "surrogateescape")
+    return sorted(name.lstrip("/") for name in text.split("\0") if name)
+
+
+def _contents(container: Container, made: list[str]) -> Iterator[tuple[str, IO[bytes], int]]:
+    if not made:
+        return
+    for member, content in take_members(container, made):
+        if content is not None:
+            yield member.name, content, member.size
