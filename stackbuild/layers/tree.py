@@ -193,17 +193,18 @@ class FileTree:
         return resolve_path(path, self.get, follow_last=follow_last)
 
     def lineage(self, path: str) -> str:
-        """A digest of all that decides how an entry at ``path`` is written: its resolved path and the
-        attributes of the directories above it.
+        """A digest of all that decides how an entry at ``path`` is written: its resolved path, the
+        attributes of the directories above it, and whether a link or directory is there.
 
         Makers put it in their keys, so that a layer is reused only over a base where it would come out
         the same.
         """
         resolved = self.resolve(path)
-        parts = resolved.split("/")
-        above = ["/".join(parts[:count]) for count in range(1, len(parts))]
-        rows = [(name, _row(replace(entry, owner=""))) for name in above if (entry := self.get(name))]
-        return hashlib.sha256(json.dumps([resolved, rows]).encode()).hexdigest()
+        rows = [
+            (name, _row(replace(entry, owner=""))) for name in _above(resolved) if (entry := self.get(name))
+        ]
+        taken = entry.kind if (entry := self.get(resolved)) and entry.kind != "file" else ""
+        return hashlib.sha256(json.dumps([resolved, rows, taken]).encode()).hexdigest()
 
     def with_layer(self, additions: Additions) -> FileTree:
         """The tree after a layer: deletions take what is below them, a file takes the directory it replaces.
