@@ -16,7 +16,7 @@ test: ## set everything up, then run all tests (real engine, registry and wheels
 	@scripts/run.sh test $(PYTEST_ARGS)
 
 test-unit: ## the fast tests: no engine, no download, under a minute
-	@scripts/setup.sh tools
+	@scripts/setup.sh unit
 	@$(BIN)/python -m pytest -q -n 2 -m "not engine and not slow" $(PYTEST_ARGS)
 
 check: ## lint, formatting, types, shell scripts

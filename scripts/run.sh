@@ -53,7 +53,7 @@ case "$WHAT" in
 demo) demo ;;
 test) exec python -m pytest "$@" ;;
 bench)
-    python bench/help.py
-    python bench/build.py
+    python -m bench.help
+    python -m bench.build
     ;;
 esac

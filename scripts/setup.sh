@@ -2,8 +2,9 @@
 # Sets up what `make demo` and `make test` need on a Debian or Ubuntu machine. Safe to run again and again.
 #
 #   scripts/setup.sh tools   the virtual environment with the package and the development tools
+#   scripts/setup.sh unit    tools, and what the fast tests start: docker-registry, busybox, gnupg
 #   scripts/setup.sh demo    the virtual environment with the package, an engine, mmdebstrap
-#   scripts/setup.sh test    all of these, and what the tests start: docker-registry, busybox, gnupg
+#   scripts/setup.sh test    all of these
 #
 # An engine that answers is used as it is. Only when there is none, Debian's docker.io is installed and started.
 # To use a Python of your own: PYTHON=/path/to/python3.12 make demo
@@ -173,9 +174,18 @@ ensure_bootstrap() {
     [ -e /usr/share/keyrings/debian-archive-keyring.gpg ] || apt_install debian-archive-keyring
 }
 
+# What tests start or take in.
+ensure_stands() {
+    ensure_programs docker-registry:docker-registry busybox:busybox-static gpg:gnupg
+}
+
 case "${1:-}" in
 tools)
     ensure_venv tools
+    ;;
+unit)
+    ensure_venv tools
+    ensure_stands
     ;;
 demo)
     ensure_venv package
@@ -184,14 +194,16 @@ demo)
     ;;
 test)
     ensure_venv tools
+    ensure_stands
     ensure_bootstrap
-    ensure_programs docker-registry:docker-registry busybox:busybox-static gpg:gnupg
     ensure_engine
     ;;
 *)
-    fail "usage: scripts/setup.sh tools|demo|test"
+    fail "usage: scripts/setup.sh tools|unit|demo|test"
     ;;
 esac
 
 # Where the engine is root's alone, say so by this exit code: the caller runs itself again through sudo.
-if [ "$1" != tools ] && ! engine_answers; then exit 77; fi
+case "$1" in
+demo | test) engine_answers || exit 77 ;;
+esac

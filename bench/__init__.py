@@ -1,0 +1,1 @@
+"""Benchmarks against peers; each prints a ratio and exits 1 when it misses its mark."""
