@@ -145,11 +145,8 @@ def _port_as_text(value: Any) -> Any:
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-Port = Annotated[
-    str,
-    Field(pattern=r"^[0-9]{1,5}(/(tcp|udp|sctp))?$"),
-    BeforeValidator(_port_as_text, json_schema_input_type=int | str),
-]
+_PortText = Annotated[str, Field(pattern=r"^[0-9]{1,5}(/(tcp|udp|sctp))?$")]
+Port = Annotated[_PortText, BeforeValidator(_port_as_text, json_schema_input_type=int | _PortText)]
 
 
 class ImageSpec(Model):
