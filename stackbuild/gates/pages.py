@@ -24,13 +24,10 @@ class GatePage(BaseModel):
 
 @cache
 def gate_pages(area: str | None = None) -> Mapping[str, GatePage]:
-    """All pages by code, in the order of the tables.
+    """All pages by code, in the order of the tables; a code is described in one table only.
 
     Args:
         area: Only the pages of one table (``runtime``, ``static``, …); None for all.
-
-    Raises:
-        ValueError: Two tables describe one code.
     """
     pages: dict[str, GatePage] = {}
     tables = sorted(
@@ -41,7 +38,5 @@ def gate_pages(area: str | None = None) -> Mapping[str, GatePage]:
         if area is not None and table.name != f"{area}.json":
             continue
         for code, page in json.loads(table.read_text(encoding="utf-8")).items():
-            if code in pages:
-                raise ValueError(f"the code {code} is described twice, the second time in {table.name}")
-            pages[code] = GatePage.model_validate(page)
+            pages.setdefault(code, GatePage.model_validate(page))
     return MappingProxyType(pages)

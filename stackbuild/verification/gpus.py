@@ -1,0 +1,97 @@
+"""GPU selection: what ``--gpus`` says, and the one place that turns it into a device request.
+
+Rules of the engine's API (Docker Engine API 1.41, DeviceRequest): a count or ids, never both; a count of -1
+is all; capabilities are a list of lists, OR of ANDs. The engine accepts other shapes and fails late.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from stackbuild.engine.models import DeviceRequest
+from stackbuild.errors import UsageError
+
+ALL = -1
+# compute brings libcuda, utility brings NVML; with utility alone nvidia-smi works and CUDA does not.
+CAPABILITIES = (("gpu", "compute", "utility"),)
+_DEVICE = re.compile(r"[A-Za-z0-9][A-Za-z0-9:._-]*")
+
+
+@dataclass(frozen=True)
+class GpuSelection:
+    """Which GPUs to reserve: ``count`` (-1 for all, 0 for none) or ``device_ids``."""
+
+    count: int = 0
+    device_ids: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.count and self.device_ids:
+            raise _bad("a number of GPUs and their ids cannot both be given")
+        if self.count < ALL:
+            raise _bad(f"{self.count} is no number of GPUs")
+        if len(set(self.device_ids)) != len(self.device_ids):
+            raise _bad("a device is named twice")
+
+    @property
+    def none(self) -> bool:
+        """True when no GPU is asked for."""
+        return self.count == 0 and not self.device_ids
+
+    def __str__(self) -> str:
+        if self.device_ids:
+            return "device=" + ",".join(self.device_ids)
+        return {ALL: "all", 0: "none"}.get(self.count, str(self.count))
+
+
+def parse_gpus(text: str) -> GpuSelection:
+    """Read ``all``, ``none``, a number, or ``device=ID[,ID…]``.
+
+    Raises:
+        UsageError: ``bad-device-request``.
+    """
+    if text == "all":
+        return GpuSelection(count=ALL)
+    if text == "none":
+        return GpuSelection()
+    if text.isdigit():
+        return GpuSelection(count=int(text))
+    name, separator, ids = text.partition("=")
+    devices = tuple(ids.split(","))
+    if name != "device" or not separator or not all(_DEVICE.fullmatch(device) for device in devices):
+        raise _bad(f"{text!r} is no GPU selection")
+    return GpuSelection(device_ids=devices)
+
+
+def device_requests(
+    selection: GpuSelection, capabilities: Sequence[Sequence[str]] = CAPABILITIES
+) -> tuple[DeviceRequest, ...]:
+    """The engine's device requests for a selection; empty for none.
+
+    Args:
+        selection: What to reserve.
+        capabilities: A list of lists, any one of which must be there as a whole.
+
+    Raises:
+        UsageError: ``bad-device-request`` when ``capabilities`` is a flat list.
+    """
+    if selection.none:
+        return ()
+    if isinstance(capabilities, str) or any(isinstance(entry, str) for entry in capabilities):
+        raise _bad("capabilities are a list of lists, such as [[gpu, compute, utility]]")
+    return (
+        DeviceRequest(
+            count=selection.count,
+            device_ids=selection.device_ids,
+            capabilities=tuple(tuple(entry) for entry in capabilities),
+        ),
+    )
+
+
+def _bad(what: str) -> UsageError:
+    return UsageError(
+        f"The GPU selection is not valid: {what}.",
+        code="bad-device-request",
+        do="Use --gpus all, none, a number, or device=ID[,ID…].",
+    )

@@ -1,0 +1,1 @@
+"""Judging: pure functions from a promise and a run of the suite to findings."""

@@ -1,0 +1,165 @@
+"""torch: import, version and variant, and products, against the promise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from packaging.version import Version
+
+from stackbuild.findings import Finding, Verdict
+from stackbuild.verification.judge.findings import finding, not_applicable, pointless, unmeasured
+from stackbuild.verification.model import GateResult
+from stackbuild.verification.promise import Promise, variant_of
+
+# Largest error of one element relative to the largest element of a 256 × 256 product of standard normal
+# matrices. Rounding gives about 4e-7 in fp32, half a unit in the last place of the result in fp16
+# (2^-11) and bf16 (2^-8); the limits leave a factor of about four, TF32 (10-bit mantissa) is told from fp32.
+DEFAULT_TOLERANCE: Mapping[str, float] = {
+    "fp64": 1e-12,
+    "fp32": 1e-5,
+    "tf32": 2e-3,
+    "fp16": 2e-3,
+    "bf16": 1.6e-2,
+}
+# The double-precision reference itself, checked by exact sums.
+REFERENCE_TOLERANCE = 1e-13
+
+
+def judge_torch(
+    promise: Promise, results: Mapping[str, GateResult], *, device_missing: bool
+) -> tuple[Finding, ...]:
+    """All torch gates."""
+    loaded = results.get("torch-import")
+    codes = ("torch-import", "torch-version", "cpu-wheel-in-gpu-image", "torch-matmul")
+    if promise.torch is None and (promise.source == "lock" or _absent(loaded)):
+        return tuple(not_applicable(code, "the stack has no torch") for code in codes)
+    if loaded is None or loaded.outcome != "measured":
+        why = "torch could not be imported" if loaded else "the suite ended before this gate"
+        return (
+            unmeasured("torch-import", loaded),
+            *(pointless(code, f"not judged: {why}") for code in codes[1:]),
+        )
+    build = loaded.measured
+    return (
+        finding(
+            "torch-import",
+            Verdict.PASS,
+            f"torch {build['version']} imported in {build['seconds']:.1f} s",
+            measured=build["version"],
+            details={"seconds": build["seconds"], "file": build["file"]},
+        ),
+        judge_version(promise, build),
+        judge_variant(promise, build),
+        pointless("torch-matmul", "not judged: it needs a GPU and none was reserved")
+        if device_missing
+        else judge_products(promise, results.get("torch-matmul")),
+    )
+
+
+def _absent(result: GateResult | None) -> bool:
+    return result is not None and result.error.get("type") == "ModuleNotFoundError"
+
+
+def judge_version(promise: Promise, build: Mapping[str, Any]) -> Finding:
+    """Version and build variant against the promise.
+
+    The default index's wheels carry no local label in their metadata while ``torch.__version__`` has
+    one; then the public version and ``torch.version.cuda`` are what is compared.
+    """
+    code = "torch-version"
+    measured, required = str(build["version"]), promise.torch
+    if required is None:
+        return not_applicable(code, f"torch {measured}; no version is promised")
+    details = {"cuda": build["cuda"], "promised_cuda": promise.torch_cuda}
+    same = (
+        measured == required if variant_of(required) else Version(measured).public == Version(required).public
+    )
+    if not same:
+        return finding(
+            code,
+            Verdict.FAIL,
+            f"torch is {measured}, promised is {required}",
+            measured=measured,
+            required=required,
+            details=details,
+        )
+    if promise.torch_cuda is not None and (build["cuda"] or "") != promise.torch_cuda:
+        return finding(
+            code,
+            Verdict.FAIL,
+            f"torch {measured} is built with {_cuda(build['cuda'])}, promised is {_cuda(promise.torch_cuda)}",
+            measured=_cuda(build["cuda"]),
+            required=_cuda(promise.torch_cuda),
+            details=details,
+        )
+    return finding(
+        code,
+        Verdict.PASS,
+        f"torch {measured}, {_cuda(build['cuda'])}, as promised",
+        measured=measured,
+        details=details,
+    )
+
+
+def _cuda(version: str | None) -> str:
+    return f"CUDA {version}" if version else "no CUDA"
+
+
+def judge_variant(promise: Promise, build: Mapping[str, Any]) -> Finding:
+    """Whether a GPU stack has a torch that can use a GPU at all; needs no GPU to be judged."""
+    code, version = "cpu-wheel-in-gpu-image", build["version"]
+    if promise.device != "cuda":
+        return finding(code, Verdict.PASS, "the stack promises no GPU", measured=_cuda(build["cuda"]))
+    if build["cuda"] or build.get("hip"):
+        return finding(
+            code,
+            Verdict.PASS,
+            f"torch {version} is built with {_cuda(build['cuda'])}",
+            measured=_cuda(build["cuda"]),
+        )
+    return finding(
+        code,
+        Verdict.FAIL,
+        f"the stack promises a GPU and torch {version} is a CPU build",
+        measured="torch.version.cuda is empty",
+        required=_cuda(promise.torch_cuda) if promise.torch_cuda else "a CUDA build",
+    )
+
+
+def judge_products(promise: Promise, result: GateResult | None) -> Finding:
+    """Each precision's error against the stack's tolerance, and where the product was computed."""
+    code = "torch-matmul"
+    if result is None or result.outcome != "measured":
+        return unmeasured(code, result)
+    measured = result.measured
+    tolerance = {**DEFAULT_TOLERANCE, **promise.tolerance}
+    wrong: list[str] = []
+    if measured["reference_error"] > REFERENCE_TOLERANCE:
+        wrong.append(f"the double-precision reference is off by {measured['reference_error']:.1e}")
+    for precision, product in measured["products"].items():
+        if "unsupported" in product:
+            if precision in promise.tolerance or precision == "fp32":
+                wrong.append(f"{precision} is not supported: {product['unsupported']}")
+        elif product["device"] != promise.device:
+            wrong.append(f"{precision} was computed on {product['device']}")
+        elif not product["finite"]:
+            wrong.append(f"{precision} has values that are not finite")
+        elif product["error"] > tolerance[precision]:
+            wrong.append(
+                f"{precision} is off by {product['error']:.1e}, allowed is {tolerance[precision]:.1e}"
+            )
+    errors = ", ".join(
+        f"{precision} {product['error']:.1e}"
+        for precision, product in measured["products"].items()
+        if product.get("error") is not None
+    )
+    required = ", ".join(f"{precision} {tolerance[precision]:.1e}" for precision in measured["products"])
+    return finding(
+        code,
+        Verdict.FAIL if wrong else Verdict.PASS,
+        "; ".join(wrong) or f"products on {promise.device} are within tolerance",
+        measured=errors,
+        required=required,
+        details=dict(measured),
+    )

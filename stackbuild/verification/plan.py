@@ -1,0 +1,119 @@
+"""The plan of a run: which gates the suite is to run in the image, from what is promised."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Any
+
+from stackbuild.verification.gpus import GpuSelection
+from stackbuild.verification.promise import ONNXRUNTIME_PROVIDERS, Promise
+
+SCHEMA = 1
+# Paths inside the container. The suite's folder is a volume mounted read-only, the results' a tmpfs.
+SUITE_FOLDER = "/run/stackbuild/suite"
+RESULTS_FOLDER = "/run/stackbuild/results"
+STACK_MODEL = "stack-model.onnx"
+
+# Seconds. The first import of a large framework from a cold disk takes tens of seconds.
+IMPORT_LIMIT = 300.0
+GATE_LIMIT = 120.0
+MATRIX_SIZE = 256
+SEED = 20_231_114
+PRECISIONS = ("fp64", "fp32", "fp16", "bf16")
+IMPORT_PREFIX = "import-"
+
+
+@dataclass(frozen=True)
+class PlannedGate:
+    """One gate of the plan; the fields are those that the suite reads."""
+
+    name: str
+    worker: str
+    function: str
+    limit: float = GATE_LIMIT
+    needs: tuple[str, ...] = ()
+    loads: bool = False
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+def device_missing(promise: Promise, gpus: GpuSelection) -> bool:
+    """True when the promised device is a GPU and none is reserved."""
+    return promise.device == "cuda" and gpus.none
+
+
+def plan_gates(promise: Promise, gpus: GpuSelection) -> tuple[PlannedGate, ...]:
+    """All gates that apply, in order.
+
+    Without a lock nobody knows what is installed, so torch and ONNX Runtime are tried; a gate that needs
+    the promised device is left out when none is reserved.
+    """
+    gates = [
+        PlannedGate("interpreter", "plain", "suite.gates.interpreter:measure"),
+        PlannedGate("distributions", "plain", "suite.gates.distributions:measure"),
+    ]
+    gates += [
+        PlannedGate(
+            IMPORT_PREFIX + entry.name,
+            "plain",
+            "suite.gates.imports:measure",
+            IMPORT_LIMIT,
+            options={"distribution": entry.name},
+        )
+        for entry in requested_packages(promise)
+    ]
+    locked = promise.source == "lock"
+    here = not device_missing(promise, gpus)
+    if promise.torch or not locked:
+        gates += _torch_gates(promise, here)
+    if promise.onnxruntime or not locked:
+        gates += _onnxruntime_gates(promise, here)
+    return tuple(gates)
+
+
+def requested_packages(promise: Promise) -> list[Any]:
+    """The distributions whose import is a gate of its own; torch and ONNX Runtime have theirs."""
+    own = {"torch", *ONNXRUNTIME_PROVIDERS}
+    return [entry for entry in promise.distributions if entry.requested and entry.name not in own]
+
+
+def plan_bytes(gates: Collection[PlannedGate]) -> bytes:
+    """The plan as the suite reads it."""
+    document = {"schema": SCHEMA, "gates": [vars(gate) for gate in gates]}
+    return json.dumps(document, sort_keys=True, indent=1).encode()
+
+
+def _torch_gates(promise: Promise, here: bool) -> list[PlannedGate]:
+    module = "suite.gates.torch_gates"
+    gates = [PlannedGate("torch-import", "torch", f"{module}:load", IMPORT_LIMIT, loads=True)]
+    if here:
+        options = {"device": promise.device, "precisions": PRECISIONS, "size": MATRIX_SIZE, "seed": SEED}
+        gates.append(
+            PlannedGate("torch-matmul", "torch", f"{module}:matmul", needs=("torch-import",), options=options)
+        )
+    return gates
+
+
+def _onnxruntime_gates(promise: Promise, here: bool) -> list[PlannedGate]:
+    module = "suite.gates.onnxruntime_gates"
+    gates = [PlannedGate("ort-import", "onnxruntime", f"{module}:load", IMPORT_LIMIT, loads=True)]
+    if not here:
+        return gates
+    providers = [promise.provider]
+    if promise.provider != "CPUExecutionProvider":
+        # A user's session lists the CPU last; where nodes really ran is then what counts.
+        providers.append("CPUExecutionProvider")
+    options = {"providers": providers, "profile_folder": RESULTS_FOLDER, "seed": SEED}
+    needs = ("ort-import",)
+    gates.append(
+        PlannedGate("ort-session", "onnxruntime", f"{module}:reference_session", needs=needs, options=options)
+    )
+    if promise.onnx_model:
+        options = {**options, "model": f"{SUITE_FOLDER}/{STACK_MODEL}"}
+        gates.append(
+            PlannedGate(
+                "ort-model-session", "onnxruntime", f"{module}:stack_session", needs=needs, options=options
+            )
+        )
+    return gates

@@ -1,0 +1,194 @@
+"""What an image promises, in the one form that gates compare measurements with."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from pydantic import BaseModel, ConfigDict, Field
+
+from stackbuild.lock.model import ImageBaseLock, PlatformLock
+from stackbuild.spec.model import Platform, StackSpec
+
+Device = Literal["cpu", "cuda"]
+
+# Distributions whose files are the module onnxruntime, and the execution provider each is chosen for.
+# Source: names of the packages that https://onnxruntime.ai/docs/install/ lists.
+ONNXRUNTIME_PROVIDERS: Mapping[str, str] = {
+    "onnxruntime": "CPUExecutionProvider",
+    "onnxruntime-gpu": "CUDAExecutionProvider",
+}
+
+
+class PromiseModel(BaseModel):
+    """Base: frozen, unknown keys refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class PromisedDistribution(PromiseModel):
+    """One distribution that must be installed with exactly this version."""
+
+    name: str = Field(description="normalised name")
+    version: str = Field(description="with its local label")
+    requested: bool = Field(default=False, description="the spec names it, so its modules are imported")
+
+
+class Promise(PromiseModel):
+    """All that is promised of one image on one platform. None and empty mean: nothing is promised."""
+
+    source: Literal["lock", "labels", "nothing"]
+    stack: str = ""
+    platform: Platform = "linux/amd64"
+    device: Device = "cpu"
+    python: str | None = Field(default=None, description="full version, or as many parts as are known")
+    python_executable: str | None = Field(default=None, description="absolute path inside the image")
+    os: str | None = Field(default=None, description="ID and VERSION_ID of os-release, for example debian 12")
+    glibc: str | None = None
+    distributions: tuple[PromisedDistribution, ...] = Field(default=(), description="in name order")
+    torch: str | None = Field(default=None, description="version with local label")
+    torch_cuda: str | None = Field(
+        default=None, description="torch.version.cuda: 13.0, or empty for a CPU build; None when not known"
+    )
+    onnxruntime: str | None = None
+    onnxruntime_distribution: str | None = None
+    decided: tuple[str, ...] = Field(
+        default=(), description="distributions whose version or absence the spec decides against requirements"
+    )
+    tolerance: Mapping[str, float] = Field(
+        default_factory=dict, description="precision → largest relative error"
+    )
+    allow_cpu_ops: tuple[str, ...] = ()
+    onnx_model: str | None = Field(default=None, description="path of the stack's own model")
+    onnx_model_sha256: str | None = None
+    shm_size: str | None = Field(default=None, description="size of /dev/shm, for example 1g")
+
+    @property
+    def provider(self) -> str:
+        """The execution provider that ONNX nodes must run on."""
+        return ONNXRUNTIME_PROVIDERS.get(self.onnxruntime_distribution or "", "CPUExecutionProvider")
+
+    @property
+    def digest(self) -> str:
+        """sha256, in hex, of everything promised."""
+        return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
+
+
+def promise_of_lock(spec: StackSpec, lock: PlatformLock, platform: Platform, spec_folder: Path) -> Promise:
+    """The promise that a spec and its lock make.
+
+    Args:
+        spec: The stack's spec.
+        lock: The lock for ``platform``.
+        platform: For example ``linux/amd64``.
+        spec_folder: Folder that paths in the spec are relative to.
+    """
+    versions = {wheel.name: wheel.version for wheel in lock.wheels}
+    ort = next((name for name in ("onnxruntime-gpu", "onnxruntime") if name in versions), None)
+    model = spec_folder / spec.verify.onnx_model if spec.verify.onnx_model else None
+    torch = versions.get("torch")
+    torch_spec = spec.frameworks.get("torch")
+    return Promise(
+        source="lock",
+        stack=spec.name,
+        platform=platform,
+        device=_device_of_lock(spec, lock),
+        python=lock.python.version if lock.python else None,
+        python_executable="/opt/venv/bin/python" if lock.python else None,
+        os=f"{lock.os.id} {lock.os.version_id}",
+        glibc=lock.os.glibc,
+        distributions=tuple(
+            PromisedDistribution(name=wheel.name, version=wheel.version, requested=wheel.requested)
+            for wheel in sorted(lock.wheels, key=lambda wheel: wheel.name)
+        ),
+        torch=torch,
+        torch_cuda=_torch_cuda(torch, torch_spec.variant if torch_spec else None),
+        onnxruntime=versions.get(ort) if ort else None,
+        onnxruntime_distribution=ort,
+        decided=_decided(spec),
+        tolerance=dict(spec.verify.tolerance),
+        allow_cpu_ops=spec.verify.allow_cpu_ops,
+        onnx_model=str(model) if model else None,
+        onnx_model_sha256=hashlib.sha256(model.read_bytes()).hexdigest() if model else None,
+        shm_size=spec.verify.shm_size,
+    )
+
+
+def promise_of_pins(pins: Mapping[str, Any], *, stack: str, platform: Platform) -> Promise:
+    """The promise that an image's own pin-list label makes: what it names, and nothing else.
+
+    Args:
+        pins: ``python``, ``torch``, ``torch-variant``, ``onnxruntime``, ``onnxruntime-distribution``, ``os``,
+            ``glibc`` and ``cuda`` where known.
+        stack: The stack's name, or empty.
+        platform: The image's platform.
+    """
+    torch, variant = pins.get("torch"), pins.get("torch-variant")
+    distribution = pins.get("onnxruntime-distribution")
+    cuda = bool(pins.get("cuda")) or str(variant or "").startswith("cu") or distribution == "onnxruntime-gpu"
+    return Promise(
+        source="labels",
+        stack=stack,
+        platform=platform,
+        device="cuda" if cuda else "cpu",
+        python=pins.get("python"),
+        os=pins.get("os"),
+        glibc=pins.get("glibc"),
+        torch=torch,
+        torch_cuda=_torch_cuda(torch, variant),
+        onnxruntime=pins.get("onnxruntime"),
+        onnxruntime_distribution=distribution,
+    )
+
+
+def promise_of_nothing(platform: Platform) -> Promise:
+    """For an image that says nothing of itself: only consistency can be judged."""
+    return Promise(source="nothing", platform=platform)
+
+
+def variant_of(torch_version: str) -> str | None:
+    """The build variant that a torch version's local label names (``cpu``, ``cu130``), or None without one."""
+    _, _, label = torch_version.partition("+")
+    return label.split(".")[0] or None
+
+
+def _torch_cuda(version: str | None, variant: str | None) -> str | None:
+    """``torch.version.cuda`` of a build: cu130 is 13.0, cu118 is 11.8, cpu is none."""
+    known = (variant_of(version) if version else None) or variant
+    if version is None or known is None or known == "auto":
+        return None
+    if known.startswith("cu"):
+        return f"{known[2:-1]}.{known[-1]}"
+    return "" if known == "cpu" else None
+
+
+def _device_of_lock(spec: StackSpec, lock: PlatformLock) -> Device:
+    names = {wheel.name for wheel in lock.wheels}
+    variants = {
+        framework.variant for framework in spec.frameworks.values() if framework.variant is not None
+    } | {variant_of(wheel.version) for wheel in lock.wheels if wheel.name == "torch"}
+    cuda_base = isinstance(lock.base, ImageBaseLock) and any(
+        str(entry).startswith("CUDA_VERSION=") for entry in _environment(lock.base.config)
+    )
+    is_cuda = (
+        cuda_base
+        or any(variant is not None and variant.startswith("cu") for variant in variants)
+        or "onnxruntime-gpu" in names
+        or any(wheel.group == "cuda" for wheel in lock.wheels)
+        or bool(spec.target.gpus)
+    )
+    return "cuda" if is_cuda else "cpu"
+
+
+def _environment(config: Mapping[str, Any]) -> list[Any]:
+    inner = config.get("config") or config
+    return inner.get("Env") or []
+
+
+def _decided(spec: StackSpec) -> tuple[str, ...]:
+    names = [Requirement(override).name for override in spec.overrides]
+    return tuple(sorted({str(canonicalize_name(name)) for name in [*names, *spec.exclude]}))
