@@ -98,3 +98,24 @@ class VerificationReport(VerificationModel):
     log: str = ""
     log_bytes: int = 0
     cached: bool = Field(default=False, description="an earlier result for exactly these inputs")
+
+    @property
+    def title(self) -> str:
+        """What was judged, in one line."""
+        return f"verify {self.image.reference}"
+
+    @property
+    def headline(self) -> tuple[tuple[str, str], ...]:
+        """What a reader must know beside the findings."""
+        promised = {"lock": "its lock", "labels": "its own labels", "nothing": "nothing; judged on its own"}
+        when = f"{self.started}, {self.seconds:.1f} s"
+        return (
+            ("image", self.image.id),
+            ("promised", f"{promised[self.promise.source]} ({self.promise.device})"),
+            ("GPUs", self.gpus),
+            (
+                "host",
+                f"Docker {self.host.engine}, {self.host.architecture}, Linux {self.host.kernel}".rstrip(),
+            ),
+            ("judged", f"{when}, an earlier result (--fresh judges again)" if self.cached else when),
+        )

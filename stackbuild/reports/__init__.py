@@ -1,0 +1,1 @@
+"""Reports: one file per format over one model, all pure functions from a report to text."""

@@ -1,0 +1,103 @@
+"""A report for a person at a terminal; plain text where colour is not wanted."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Sequence
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
+
+from stackbuild.findings import Finding, Verdict
+from stackbuild.reports.interface import Report
+from stackbuild.reports.summary import counts, leading_verdict, not_applicable, not_judged
+
+_STYLES = {
+    Verdict.PASS: "green",
+    Verdict.WARN: "yellow",
+    Verdict.FAIL: "bold red",
+    Verdict.ERROR: "bold magenta",
+    Verdict.SKIP: "dim",
+}
+_LONGEST_DETAIL_LINES = 12
+# Details that are text a person wants to read; the rest is for machines and stays in JSON.
+_SHOWN_DETAILS = ("traceback", "output", "log_lines", "engine", "log", "problems")
+
+
+def render_console(report: Report, *, colour: bool, width: int = 110, verbose: bool = False) -> str:
+    """The report as text.
+
+    Args:
+        report: What to show.
+        colour: Whether the reader is a terminal that wants colour; False gives plain text.
+        width: Columns; plain text is not wrapped.
+        verbose: Also show measurements of what passed, and gates with nothing to judge.
+    """
+    stream = io.StringIO()
+    console = Console(
+        file=stream,
+        force_terminal=colour,
+        no_color=not colour,
+        width=width if colour else 10_000,
+        highlight=False,
+        color_system="standard" if colour else None,
+    )
+    verdict = leading_verdict(report.findings)
+    console.print(Text(report.title, style="bold"))
+    for name, value in report.headline:
+        console.print(Text(f"  {name:<10} ", style="dim").append(value, style="none"))
+    console.print()
+    shown = [finding for finding in report.findings if finding.applies or verbose]
+    column = max((len(finding.code) for finding in shown), default=0)
+    for finding in shown:
+        _print_finding(console, finding, column, verbose=verbose)
+    if shown:
+        console.print()
+    console.print(Text(verdict.value, style=_STYLES[verdict]).append(f"  {counts(report.findings)}", "none"))
+    _print_gaps(console, report, verbose=verbose)
+    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
+
+
+def _print_finding(console: Console, finding: Finding, column: int, *, verbose: bool) -> None:
+    line = Text(f"{finding.verdict.value:<5}", style=_STYLES[finding.verdict])
+    line.append(f"  {finding.code:<{column}}  ", style="none").append(finding.summary, style="none")
+    console.print(line)
+    for text in _further(finding, verbose=verbose):
+        console.print(Padding(Text(text), (0, 0, 0, 7)))
+
+
+def _further(finding: Finding, *, verbose: bool) -> Iterable[str]:
+    """The lines under a finding: evidence and what to do, for whatever is not simply well."""
+    well = finding.verdict in (Verdict.PASS, Verdict.SKIP)
+    if (not well or verbose) and finding.measured:
+        yield f"measured: {finding.measured}"
+    if (not well or verbose) and finding.required:
+        yield f"required: {finding.required}"
+    if finding.waived:
+        yield f"waived: {finding.waived}"
+    if well:
+        return
+    for name in _SHOWN_DETAILS:
+        yield from (f"| {line}" for line in _lines(finding.details.get(name)))
+    if finding.next_step:
+        yield f"-> {finding.next_step}"
+
+
+def _lines(value: object) -> Sequence[str]:
+    if isinstance(value, str):
+        return value.rstrip().splitlines()[-_LONGEST_DETAIL_LINES:]
+    if isinstance(value, list):
+        return [str(item) for item in value[:_LONGEST_DETAIL_LINES]]
+    return ()
+
+
+def _print_gaps(console: Console, report: Report, *, verbose: bool) -> None:
+    missing = not_judged(report.findings)
+    if missing:
+        console.print(Text(f"complete: false; not judged: {', '.join(missing)}"))
+    elif report.complete:
+        console.print(Text("complete: true"))
+    idle = not_applicable(report.findings)
+    if idle and not verbose:
+        console.print(Text(f"{len(idle)} gates have nothing to judge here (-v lists them)", style="dim"))
