@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import tarfile
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
@@ -160,7 +161,11 @@ class FileTree:
                         content = archive.extractfile(member)
                         text = content.read().decode("utf-8", "surrogateescape") if content else ""
                     entries[path] = _entry_of(member, text)
-        except tarfile.TarError as error:
+                # tarfile stops in silence at a cut; a whole tar ends with two blocks of zeros.
+                end = archive.fileobj.read(tarfile.BLOCKSIZE) if archive.fileobj else b""
+                if end != bytes(tarfile.BLOCKSIZE):
+                    raise tarfile.ReadError("it ends before its end marker")
+        except (tarfile.TarError, EOFError, zlib.error) as error:
             raise BuildError(
                 "the base's file system could not be read: its tar is damaged",
                 code="tree-unreadable",
