@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from stackbuild.engine.models import DeviceRequest
 from stackbuild.errors import UsageError
+from stackbuild.verification.promise import Device
 
 ALL = -1
 # compute brings libcuda, utility brings NVML; with utility alone nvidia-smi works and CUDA does not.
@@ -62,6 +63,11 @@ def parse_gpus(text: str) -> GpuSelection:
     if name != "device" or not separator or not all(_DEVICE.fullmatch(device) for device in devices):
         raise _bad(f"{text!r} is no GPU selection")
     return GpuSelection(device_ids=devices)
+
+
+def default_gpus(device: Device) -> GpuSelection:
+    """What is reserved when nobody says: all GPUs for a stack that promises one, none otherwise."""
+    return GpuSelection(count=ALL) if device == "cuda" else GpuSelection()
 
 
 def device_requests(

@@ -107,7 +107,12 @@ class VerificationReport(VerificationModel):
     @property
     def headline(self) -> tuple[tuple[str, str], ...]:
         """What a reader must know beside the findings."""
-        promised = {"lock": "its lock", "labels": "its own labels", "nothing": "nothing; judged on its own"}
+        promised = {
+            "lock": "its lock",
+            "labels": "its own labels",
+            "spec": "its spec",
+            "nothing": "nothing; judged on its own",
+        }
         when = f"{self.started}, {self.seconds:.1f} s"
         return (
             ("image", self.image.id),

@@ -11,6 +11,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from pydantic import BaseModel, ConfigDict, Field
 
+from stackbuild.errors import SpecError
 from stackbuild.lock.model import ImageBaseLock, PlatformLock
 from stackbuild.spec.model import Platform, StackSpec
 
@@ -41,7 +42,7 @@ class PromisedDistribution(PromiseModel):
 class Promise(PromiseModel):
     """All that is promised of one image on one platform. None and empty mean: nothing is promised."""
 
-    source: Literal["lock", "labels", "nothing"]
+    source: Literal["lock", "labels", "spec", "nothing"]
     stack: str = ""
     platform: Platform = "linux/amd64"
     device: Device = "cpu"
@@ -89,7 +90,6 @@ def promise_of_lock(spec: StackSpec, lock: PlatformLock, platform: Platform, spe
     """
     versions = {wheel.name: wheel.version for wheel in lock.wheels}
     ort = next((name for name in ("onnxruntime-gpu", "onnxruntime") if name in versions), None)
-    model = spec_folder / spec.verify.onnx_model if spec.verify.onnx_model else None
     torch = versions.get("torch")
     torch_spec = spec.frameworks.get("torch")
     return Promise(
@@ -109,45 +109,40 @@ def promise_of_lock(spec: StackSpec, lock: PlatformLock, platform: Platform, spe
         torch_cuda=_torch_cuda(torch, torch_spec.variant if torch_spec else None),
         onnxruntime=versions.get(ort) if ort else None,
         onnxruntime_distribution=ort,
-        decided=_decided(spec),
-        tolerance=dict(spec.verify.tolerance),
-        allow_cpu_ops=spec.verify.allow_cpu_ops,
-        onnx_model=str(model) if model else None,
-        onnx_model_sha256=hashlib.sha256(model.read_bytes()).hexdigest() if model else None,
-        shm_size=spec.verify.shm_size,
+        **_verify_part(spec, spec_folder),
     )
 
 
-def promise_of_pins(pins: Mapping[str, Any], *, stack: str, platform: Platform) -> Promise:
-    """The promise that an image's own pin-list label makes: what it names, and nothing else.
-
-    Args:
-        pins: ``python``, ``torch``, ``torch-variant``, ``onnxruntime``, ``onnxruntime-distribution``, ``os``,
-            ``glibc`` and ``cuda`` where known.
-        stack: The stack's name, or empty.
-        platform: The image's platform.
-    """
-    torch, variant = pins.get("torch"), pins.get("torch-variant")
-    distribution = pins.get("onnxruntime-distribution")
-    cuda = bool(pins.get("cuda")) or str(variant or "").startswith("cu") or distribution == "onnxruntime-gpu"
+def promise_of_spec(spec: StackSpec, platform: Platform, spec_folder: Path) -> Promise:
+    """The promise of an external stack, which has no lock: the frameworks that its spec names."""
+    torch = spec.frameworks.get("torch")
+    ort = next((name for name in ("onnxruntime-gpu", "onnxruntime") if name in spec.frameworks), None)
+    variants = [framework.variant or "" for framework in spec.frameworks.values()]
+    cuda = bool(spec.target.gpus) or ort == "onnxruntime-gpu" or any(v.startswith("cu") for v in variants)
+    version = torch.version if torch else None
     return Promise(
-        source="labels",
-        stack=stack,
+        source="spec",
+        stack=spec.name,
         platform=platform,
         device="cuda" if cuda else "cpu",
-        python=pins.get("python"),
-        os=pins.get("os"),
-        glibc=pins.get("glibc"),
-        torch=torch,
-        torch_cuda=_torch_cuda(torch, variant),
-        onnxruntime=pins.get("onnxruntime"),
-        onnxruntime_distribution=distribution,
+        python=spec.python if spec.python != "none" else None,
+        torch=version,
+        torch_cuda=_torch_cuda(version, torch.variant if torch else None),
+        onnxruntime=spec.frameworks[ort].version if ort else None,
+        onnxruntime_distribution=ort,
+        **_verify_part(spec, spec_folder),
     )
 
 
-def promise_of_nothing(platform: Platform) -> Promise:
-    """For an image that says nothing of itself: only consistency can be judged."""
-    return Promise(source="nothing", platform=platform)
+def promise_of_image(config: Mapping[str, Any], platform: Platform) -> Promise:
+    """The promise of an image that nobody has a lock for: what its configuration says.
+
+    Args:
+        config: The image's configuration, as the engine spells it (Env, Labels, …).
+        platform: The image's platform.
+    """
+    cuda = any(str(entry).startswith("CUDA_VERSION=") for entry in config.get("Env") or ())
+    return Promise(source="nothing", platform=platform, device="cuda" if cuda else "cpu")
 
 
 def variant_of(torch_version: str) -> str | None:
@@ -187,6 +182,26 @@ def _device_of_lock(spec: StackSpec, lock: PlatformLock) -> Device:
 def _environment(config: Mapping[str, Any]) -> list[Any]:
     inner = config.get("config") or config
     return inner.get("Env") or []
+
+
+def _verify_part(spec: StackSpec, spec_folder: Path) -> dict[str, Any]:
+    """What the spec itself says about verification."""
+    model = spec_folder / spec.verify.onnx_model if spec.verify.onnx_model else None
+    if model is not None and not model.is_file():
+        raise SpecError(
+            f"The ONNX model {spec.verify.onnx_model} does not exist.",
+            code="onnx-model-not-found",
+            where=spec.name,
+            do="verify.onnx-model is relative to the spec's folder.",
+        )
+    return {
+        "decided": _decided(spec),
+        "tolerance": dict(spec.verify.tolerance),
+        "allow_cpu_ops": spec.verify.allow_cpu_ops,
+        "onnx_model": str(model) if model else None,
+        "onnx_model_sha256": hashlib.sha256(model.read_bytes()).hexdigest() if model else None,
+        "shm_size": spec.verify.shm_size,
+    }
 
 
 def _decided(spec: StackSpec) -> tuple[str, ...]:

@@ -1,0 +1,90 @@
+"""``stackbuild verify``: run the suite in an image."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from stackbuild.cli.options import output_options
+
+
+@click.command("verify")
+@click.argument("target", metavar="IMAGE|STACK")
+@click.option(
+    "--gpus",
+    metavar="all|none|N|device=ID[,ID]",
+    help="GPUs to reserve. Default: all for a GPU stack, none for a CPU stack.",
+)
+@click.option("--gate", "gates", multiple=True, metavar="CODE", help="Judge this gate only; may be repeated.")
+@click.option("--fresh", is_flag=True, help="Run even when there is a result for exactly these inputs.")
+@click.option(
+    "--limit",
+    type=click.FloatRange(min=1),
+    default=900.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Time limit of the whole run.",
+)
+@click.option("--strict", is_flag=True, help="A WARN fails.")
+@output_options
+def command(
+    target: str,
+    gpus: str | None,
+    gates: tuple[str, ...],
+    fresh: bool,
+    limit: float,
+    strict: bool,
+    format_: str,
+    output: Path | None,
+    quiet: bool,
+    verbose: bool,
+) -> None:
+    """Run the verification suite in a container of an image, without network, and judge it.
+
+    A STACK's latest image is judged against its lock; an IMAGE against what its labels and configuration
+    promise. Exit codes: 0 passed, 1 a gate failed, 5 could not be judged.
+    """
+    from stackbuild.cli.context import project
+    from stackbuild.cli.output import plain, write_result
+    from stackbuild.cli.progress import observed
+    from stackbuild.errors import SpecError
+    from stackbuild.findings import exit_code_of
+    from stackbuild.reports.console import render_console
+    from stackbuild.reports.json_report import render_json
+    from stackbuild.verification.gpus import default_gpus, parse_gpus
+    from stackbuild.verification.target import target_of_image, target_of_stack
+    from stackbuild.verification.verify import VerifyOptions, verify_image
+
+    here = project()
+    asked = parse_gpus(gpus) if gpus is not None else None
+    try:
+        spec_path = None if _is_image(target) else here.stack(target)
+    except SpecError as error:
+        if error.code != "spec-not-found" or target.endswith((".yaml", ".yml")):
+            raise
+        spec_path = None
+    with here.engine() as engine, observed(quiet=quiet) as observer:
+        found = target_of_stack(engine, spec_path) if spec_path else target_of_image(engine, target)
+        options = VerifyOptions(
+            gpus=asked if asked is not None else default_gpus(found.promise.device),
+            gates=gates,
+            fresh=fresh,
+            limit=limit,
+        )
+        report = verify_image(engine, found.image, found.promise, options, observer, store=here.store)
+    if format_ == "json":
+        write_result(render_json(report), output)
+    else:
+        import shutil
+        import sys
+
+        colour = output is None and not plain(sys.stdout)
+        width = shutil.get_terminal_size().columns
+        write_result(render_console(report, colour=colour, width=width, verbose=verbose), output)
+    click.get_current_context().exit(int(exit_code_of(report.findings, strict=strict)))
+
+
+def _is_image(target: str) -> bool:
+    """True for what can only be an image: a name with a tag or digest, or an id."""
+    return (":" in target or "@" in target) and not target.endswith((".yaml", ".yml"))
