@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,9 +12,14 @@ import pytest
 
 from stackbuild.errors import NotJudgedError
 from tests.support.base_image import busybox_rootfs, debian_rootfs, docker_archive
+from tests.support.bookworm_debs import bookworm_debs, lock_debs
+from tests.support.cache import cached
 
 if TYPE_CHECKING:
     from stackbuild.engine.docker_engine import Engine
+    from stackbuild.layers.tree import FileTree
+
+BASE_SOURCES = "deb https://mirror.example.org/debian bookworm main\n"
 
 
 @pytest.fixture(scope="session")
@@ -55,6 +61,36 @@ def busybox_image(engine: Engine) -> Iterator[str]:
 def debian_python_image(engine: Engine) -> Iterator[str]:
     """A loaded Debian bookworm image with Python and venv: the reference."""
     yield from _loaded(engine, "debian-python", debian_rootfs())
+
+
+@dataclass(frozen=True)
+class DebianBase:
+    """A base bootstrapped by stackbuild from real debs, as an image and as a file."""
+
+    image: str
+    tar: Path
+    tree: FileTree
+    debs: Path  # folders of debs: base, python, ping, nginx
+
+
+@pytest.fixture(scope="session")
+def debian_base(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[DebianBase]:
+    """Debian bookworm bootstrapped from locked debs, kept in the cache between runs."""
+    from stackbuild.layers.bootstrap import bootstrap_key, bootstrap_rootfs
+    from stackbuild.layers.tree import FileTree
+
+    folder = bookworm_debs(tmp_path_factory.mktemp("debs"))
+    debs = lock_debs(folder / "base")
+
+    def make(target: Path) -> None:
+        with target.open("wb") as sink:
+            bootstrap_rootfs(debs, "bookworm", BASE_SOURCES, sink)
+
+    rootfs = cached(f"bootstrap/{bootstrap_key(debs, 'bookworm', BASE_SOURCES)}.tar", make)
+    with rootfs.open("rb") as stream:
+        tree = FileTree.from_tar(stream)
+    for image in _loaded(engine, "debian-base", rootfs):
+        yield DebianBase(image, rootfs, tree, folder)
 
 
 def _loaded(engine: Engine, stem: str, rootfs: Path | bytes) -> Iterator[str]:
