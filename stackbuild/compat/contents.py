@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name, parse_wheel_filename
 
 from stackbuild.compat.cuda_tag import CudaTag, is_cuda_image, parse_cuda_tag
@@ -13,7 +14,7 @@ from stackbuild.compat.subject import Compatibility, CompatLibrary, CudaComponen
 from stackbuild.compat.versions import CudaVersion, parse_cuda, parse_driver, parse_variant
 from stackbuild.facts.tables import Facts
 from stackbuild.lock.model import BootstrapBaseLock, PlatformLock
-from stackbuild.spec.model import ImageBaseSpec, StackSpec
+from stackbuild.spec.model import ImageBaseSpec, StackSpec, WheelUrl
 
 _EXACT = re.compile(r"^\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[[^\]]*\])?\s*==\s*([^\s;,*]+)\s*(?:;.*)?$")
 
@@ -43,6 +44,7 @@ class Contents:
         base_cuda: The CUDA release that the base carries.
         environment: The image's environment, as far as it is known.
         distributions: The Python distributions, by normalised name; two of one name in two environments are two.
+        ranges: What a spec names without an exact version, as (normalised name, specifier); empty once locked.
         locked: True when the distributions are all there are, False when they are only what a spec names.
         compat: A cuda-compat library of the base.
         expects_gpu: True when the spec's variants, base or target say that this is a GPU image.
@@ -58,6 +60,7 @@ class Contents:
     base_cuda: CudaVersion | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
     distributions: tuple[Distribution, ...] = ()
+    ranges: tuple[tuple[str, str], ...] = ()
     locked: bool = False
     compat: CompatLibrary | None = None
     expects_gpu: bool = False
@@ -98,12 +101,16 @@ def _torch_version(version: str, variant: str | None, index: str | None) -> str:
 def contents_of_spec(spec: StackSpec, facts: Facts, platform: str = "linux/amd64") -> Contents:
     """What a spec alone promises; only exact pins count as distributions."""
     found: dict[str, Distribution] = {}
+    ranges: dict[str, str] = {}
     for requirement in spec.packages:
         match = _EXACT.match(requirement) if isinstance(requirement, str) else None
         if match:
             name = canonicalize_name(match[1])
             found[name] = Distribution(name, match[2])
-        elif not isinstance(requirement, str) and hasattr(requirement, "url"):
+        elif isinstance(requirement, str):
+            parsed = Requirement(requirement)
+            ranges[canonicalize_name(parsed.name)] = str(parsed.specifier)
+        elif isinstance(requirement, WheelUrl):
             file = requirement.url.rsplit("/", 1)[-1]
             wheel_name, wheel_version, _, _ = parse_wheel_filename(file)
             found[wheel_name] = Distribution(wheel_name, str(wheel_version), file, "url")
@@ -113,6 +120,8 @@ def contents_of_spec(spec: StackSpec, facts: Facts, platform: str = "linux/amd64
         if version is not None:
             full = _torch_version(version, framework.variant, framework.index) if key == "torch" else version
             found[key] = Distribution(key, full, index=framework.index or "")
+        else:
+            ranges.setdefault(key, "")
     image = spec.base.image if isinstance(spec.base, ImageBaseSpec) else ""
     tag = spec.base.tag if isinstance(spec.base, ImageBaseSpec) else ""
     cuda_tag = parse_cuda_tag(tag) if is_cuda_image(image) else None
@@ -137,6 +146,7 @@ def contents_of_spec(spec: StackSpec, facts: Facts, platform: str = "linux/amd64
         base_cuda=cuda_tag.cuda if cuda_tag else None,
         environment=environment,
         distributions=tuple(found[name] for name in sorted(found)),
+        ranges=tuple(sorted((name, specifier) for name, specifier in ranges.items() if name not in found)),
         compat=_base_compat(cuda_tag.cuda if cuda_tag else None, platform),
         expects_gpu=expects_gpu(spec),
     )

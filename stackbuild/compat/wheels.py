@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from packaging.specifiers import SpecifierSet
 from packaging.tags import Tag
 from packaging.utils import parse_wheel_filename
 from packaging.version import Version
 
 from stackbuild.compat.contents import Contents, Distribution, torch_variant_of
-from stackbuild.compat.versions import parse_variant
+from stackbuild.compat.versions import CudaVersion, parse_variant
 from stackbuild.facts.tables import Facts
 from stackbuild.findings import Finding, Verdict
 
@@ -30,7 +31,8 @@ def cuda_major_of(distribution: Distribution) -> int | None:
 
 
 def judge_variant(contents: Contents, facts: Facts) -> Iterator[Finding]:
-    """Gates ``channel-not-published``, ``wheel-not-for-python`` and ``cpu-wheel-in-gpu-image``."""
+    """Gates ``unpinned-torch``, ``channel-not-published``, ``wheel-not-for-python``, ``cpu-wheel-in-gpu-image``."""
+    yield from _judge_pin(contents)
     torch = contents.distribution("torch")
     if torch is None:
         return
@@ -98,6 +100,21 @@ def judge_variant(contents: Contents, facts: Facts) -> Iterator[Finding]:
         )
 
 
+def _judge_pin(contents: Contents) -> Iterator[Finding]:
+    specifier = dict(contents.ranges).get("torch")
+    if specifier is None or contents.locked:
+        return
+    yield Finding(
+        code="unpinned-torch",
+        verdict=Verdict.FAIL,
+        subject="torch",
+        measured=f"torch{specifier}",
+        required="an exact version and a variant",
+        summary=f"torch{specifier} takes whatever is newest at the time, and with it another CUDA and driver floor.",
+        next_step='Name it: frameworks: {torch: {version: "2.14.1", variant: cu130}}.',
+    )
+
+
 def _newest_channel(channels: tuple[str, ...]) -> str:
     with_cuda = [(cuda, channel) for channel in channels if (cuda := parse_variant(channel)) is not None]
     return max(with_cuda)[1] if with_cuda else "cu130"
@@ -159,12 +176,15 @@ def judge_base_and_wheel(contents: Contents, facts: Facts, label: str = "") -> I
         facts: The fact tables.
         label: A CUDA release that the image's name, tag or labels promise, for example ``11.8``.
     """
-    torch = contents.distribution("torch")
-    variant = torch_variant_of(torch.version, contents.machine, facts) if torch else None
-    wheel = parse_variant(variant) if variant else None
-    if torch is None or wheel is None:
-        return
     promised = parse_variant(f"cu{label.replace('.', '')}") if label else None
+    torch = contents.distribution("torch")
+    if torch is None:
+        yield from _judge_label_of_range(contents, facts, promised)
+        return
+    variant = torch_variant_of(torch.version, contents.machine, facts)
+    wheel = parse_variant(variant) if variant else None
+    if wheel is None:
+        return
     if promised is not None and promised != wheel:
         yield Finding(
             code="label-cuda-mismatch",
@@ -186,6 +206,32 @@ def judge_base_and_wheel(contents: Contents, facts: Facts, label: str = "") -> I
             summary=f"The base carries CUDA {base} and the torch wheel its own CUDA {wheel}: the base's is dead weight, "
             "and its NVIDIA_REQUIRE_CUDA still decides which hosts start the image.",
             next_step=f"Take a -base image of CUDA {wheel.major}.",
+        )
+
+
+def _judge_label_of_range(
+    contents: Contents, facts: Facts, promised: CudaVersion | None
+) -> Iterator[Finding]:
+    """Can any torch that the spec's range admits from the default index keep the label's promise?"""
+    specifier = dict(contents.ranges).get("torch")
+    if specifier is None or promised is None:
+        return
+    admitted = SpecifierSet(specifier)
+    variants = {
+        variant
+        for row in facts.table("torch_releases").rows
+        if row.version in admitted and (variant := row.default_variant.get(contents.machine)) is not None
+    }
+    if variants and promised not in {parse_variant(variant) for variant in variants}:
+        yield Finding(
+            code="label-cuda-mismatch",
+            verdict=Verdict.FAIL,
+            subject=contents.name,
+            measured=f"torch{specifier} from the default index: {', '.join(sorted(variants))}",
+            required=f"CUDA {promised} (promised by its name or label)",
+            summary=f"The image promises CUDA {promised}, but no torch{specifier} of the default index brings it; "
+            "the wheel's CUDA decides the driver.",
+            next_step="Name torch's version and variant in the spec and let the labels come from the pin list.",
         )
 
 
