@@ -38,6 +38,8 @@ class FetchRequest:
         sha256: What it must be, in hex; None when that is to be found out.
         size: Bytes, when known.
         not_found_code: The code of the LockError when no candidate has it.
+        stated: With ``sha256`` None: what an index states that may be wrong. A file that has another hash
+            twice in a row is taken as it is.
     """
 
     name: str
@@ -45,6 +47,7 @@ class FetchRequest:
     sha256: str | None = None
     size: int | None = None
     not_found_code: str = "file-not-found"
+    stated: str | None = None
 
 
 def classify_wrong_transfers(
@@ -142,7 +145,8 @@ class _Fetch:
         )
 
     def _stored(self) -> Path | None:
-        return self.store.blob(self.request.sha256) if self.request.sha256 is not None else None
+        known = self.request.sha256 or self.request.stated
+        return self.store.blob(known) if known is not None else None
 
     def _copied(self, path: Path) -> Path:
         """Copy from a local file; its bytes are what they are, so one wrong hash is proof enough."""
@@ -168,8 +172,8 @@ class _Fetch:
 
     def _downloaded(self, url: str) -> Path:
         request = self.request
-        known = request.sha256 is not None
-        partial = self.store.partial(request.sha256 or f"{os.getpid()} {threading.get_ident()} {url}")
+        key = request.sha256 or request.stated
+        partial = self.store.partial(key or f"{os.getpid()} {threading.get_ident()} {url}")
         with growing_file(partial, self._note):
             try:
                 if (there := self._stored()) is not None:
@@ -180,28 +184,32 @@ class _Fetch:
                         url=url,
                         partial=partial,
                         size=request.size,
-                        resumable=known,
+                        resumable=key is not None,
                         stop=self.stop,
                         advance=lambda done, total: self.observer.advance(request.name, done, total),
                         note=self._note,
                     )
                 )
             finally:
-                if not known or (partial.exists() and partial.stat().st_size == 0):
+                if key is None or (partial.exists() and partial.stat().st_size == 0):
                     partial.unlink(missing_ok=True)
 
     def _checked(self, download: Download) -> Path:
         request, wrong = self.request, list[Measured]()
+        wanted = request.sha256 or request.stated
         while True:
             try:
                 got = download.measured()
             except TransferError as error:
                 raise self._unreachable(download.url, error) from error
-            if request.sha256 in (None, got.sha256) and request.size in (None, got.size):
+            if wanted in (None, got.sha256) and request.size in (None, got.size):
+                return self.store.adopt(download.partial, got.sha256)
+            wrong.append(got)
+            changed = classify_wrong_transfers(wrong, request.size) == "artifact-changed"
+            if changed and request.sha256 is None:
                 return self.store.adopt(download.partial, got.sha256)
             download.partial.unlink()
-            wrong.append(got)
-            if classify_wrong_transfers(wrong, request.size) == "artifact-changed":
+            if changed:
                 raise self._changed(download.url, got)
             if len(wrong) >= _WHOLE_TRIES:
                 raise self._corrupt(download.url, wrong)
@@ -212,7 +220,7 @@ class _Fetch:
 
     def _wanted(self) -> str:
         size = f" ({self.request.size} bytes)" if self.request.size is not None else ""
-        return f"sha256 {self.request.sha256}{size}"
+        return f"sha256 {self.request.sha256 or self.request.stated or 'unknown'}{size}"
 
     def _changed(self, where: str, got: Measured) -> LockError:
         return LockError(

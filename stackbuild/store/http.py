@@ -66,6 +66,16 @@ class RefusedError(Exception):
         self.status = status
 
 
+@dataclass(frozen=True)
+class Answer:
+    """A whole answer: its status, headers, the URL it came from in the end, and its body."""
+
+    status: int
+    headers: Mapping[str, str]
+    url: str
+    body: bytes
+
+
 class HttpClient:
     """A client for several threads; each has its own connections.
 
@@ -121,11 +131,30 @@ class HttpClient:
             raise TransferError(f"{status} {reason}", retry_after=retry_after, limiting=limiting)
         raise RefusedError(status, reason)
 
+    def read(self, url: str, headers: Mapping[str, str] | None = None) -> Answer:
+        """Send a GET, again after a while where that may help, and return the whole small answer.
+
+        Raises:
+            TransferError: The last of ``retry.attempts`` tries.
+            RefusedError: The server says that it is not to be had.
+        """
+        attempt = 0
+        while True:
+            attempt += 1
+            try:
+                response = self.open(url, {"Accept-Encoding": "gzip", **(headers or {})})
+                body = b"".join(self.chunks(response, decode=True))
+                return Answer(response.status_code, response.headers, response.url, body)
+            except TransferError as error:
+                if attempt >= self.retry.attempts:
+                    raise
+                time.sleep(self.retry.delay(attempt, error.retry_after))
+
     @staticmethod
-    def chunks(response: requests.Response) -> Iterator[bytes]:
+    def chunks(response: requests.Response, *, decode: bool = False) -> Iterator[bytes]:
         """Yield the body; a body that ends before its announced length is a TransferError."""
         try:
-            yield from response.raw.stream(_CHUNK, decode_content=False)
+            yield from response.raw.stream(_CHUNK, decode_content=decode)
         except (urllib3.exceptions.HTTPError, OSError) as error:
             raise TransferError(_reason(error)) from error
         finally:

@@ -1,0 +1,84 @@
+"""Choosing a file for a version, and saying what there is where there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from packaging.requirements import Requirement
+from packaging.version import Version
+
+from stackbuild.errors import LockError
+from stackbuild.lock.index_page import IndexFile
+from stackbuild.lock.wheels_request import pin_of
+from stackbuild.lock.wheels_target import Target
+
+_NEAR = 3
+
+
+def best_wheel(files: Iterable[IndexFile], version: str, target: Target) -> IndexFile | None:
+    """The wheel of a version that suits the target best: by tag, then by build number."""
+    wanted = Version(version)
+    ranked = [
+        (rank, file) for file in files if file.version == wanted and (rank := target.rank(file)) is not None
+    ]
+    if not ranked:
+        return None
+    best = min(rank for rank, _ in ranked)
+    return max((file for rank, file in ranked if rank == best), key=lambda file: (file.build, file.name))
+
+
+def require_published(
+    requirement: Requirement, files: Sequence[IndexFile] | None, index: str, target: Target
+) -> None:
+    """Check that a direct requirement can be had at all, since a resolver's answer to that is hard to read.
+
+    Raises:
+        LockError: The index has no such package, no such version, or no wheel of it for the target
+            (code ``wheel-not-found``); it names the published versions near it.
+    """
+    name = requirement.name
+    if not files:
+        raise _not_found(
+            f"the index {index} has no package {name}", "Correct its name, or bind it to its index."
+        )
+    allowed = [
+        file
+        for file in files
+        if file.version is not None and requirement.specifier.contains(file.version, prereleases=True)
+    ]
+    pin = pin_of(requirement)
+    if not allowed:
+        published = near(pin, (file.version for file in files if file.version is not None))
+        raise _not_found(
+            f"the index {index} has no {name}{requirement.specifier}",
+            f"Published near it: {', '.join(published)}." if published else "It publishes nothing of it.",
+        )
+    if any(target.rank(file) is not None for file in allowed):
+        return
+    suited = near(
+        pin, (file.version for file in files if file.version is not None and target.rank(file) is not None)
+    )
+    tags = sorted({file.name.removesuffix(".whl").split("-", 2)[2] for file in allowed if file.is_wheel})
+    raise _not_found(
+        f"{name}{requirement.specifier} on the index {index} has no wheel for {target}",
+        f"Wheels for it near that version: {', '.join(suited)}."
+        if suited
+        else "No version has a wheel for it.",
+        detail="it has wheels for " + ", ".join(tags[:12])
+        if tags
+        else "it has only sources; those are not built",
+    )
+
+
+def near(wanted: Version | None, published: Iterable[Version]) -> list[str]:
+    """Up to six published versions around ``wanted``, the newest six without it, in order."""
+    ordered = sorted(set(published))
+    if wanted is None:
+        return [str(version) for version in ordered[-2 * _NEAR :]]
+    below = [version for version in ordered if version <= wanted][-_NEAR:]
+    above = [version for version in ordered if version > wanted][:_NEAR]
+    return [str(version) for version in (*below, *above)]
+
+
+def _not_found(what: str, do: str, detail: str = "") -> LockError:
+    return LockError(what, code="wheel-not-found", detail=detail, do=do)

@@ -1,0 +1,87 @@
+"""Getting locked wheels at build time: names and file names back to bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from stackbuild.lock.index_sources import URL_INDEX, Indexes
+from stackbuild.lock.model import LockedWheel, PlatformLock
+from stackbuild.lock.wheels_uv import default_index_url
+from stackbuild.progress import Observer
+from stackbuild.site_config import SiteConfig
+from stackbuild.spec.model import IndexSpec
+from stackbuild.store.fetch import FetchRequest, fetch_all
+from stackbuild.store.http import HttpClient
+from stackbuild.store.store import Store
+
+_PAGES_AT_A_TIME = 8
+
+
+def fetch_wheels(
+    platform_lock: PlatformLock,
+    site: SiteConfig,
+    store: Store,
+    observer: Observer,
+    *,
+    indexes: Mapping[str, IndexSpec] | None = None,
+    http: HttpClient | None = None,
+) -> dict[str, Path]:
+    """Bring all locked wheels into the store and return where each lies, by file name.
+
+    Args:
+        platform_lock: Names the wheels.
+        site: Says where indexes are.
+        store: Where they go; what is there is not fetched, and no index is asked for it.
+        observer: Told of the progress.
+        indexes: The spec's own indexes.
+        http: The client; one with the site's CA bundle when None.
+
+    Raises:
+        LockError: A wheel was changed (``artifact-changed``) or is gone from its index (``wheel-not-found``).
+        NotJudgedError: An index is down or limiting (``index-unreachable``), or a line garbles
+            (``transfer-corrupt``).
+        BuildError: The disk is full (``disk-full``).
+    """
+    found = {wheel.file: store.blob(wheel.sha256) for wheel in platform_lock.wheels}
+    missing = [wheel for wheel in platform_lock.wheels if found[wheel.file] is None]
+    there = {file: path for file, path in found.items() if path is not None}
+    if not missing:
+        return there
+    http = http or HttpClient(site.ca_bundle)
+    pages = Indexes(site, indexes or {}, default_url=default_index_url, http=http)
+    observer.stage("wheels", f"{len(missing)} to fetch")
+    with ThreadPoolExecutor(_PAGES_AT_A_TIME) as pool:
+        candidates = list(pool.map(lambda wheel: _candidates(wheel, pages), missing))
+    requests = [
+        FetchRequest(wheel.file, tuple(urls), wheel.sha256, wheel.size, "wheel-not-found")
+        for wheel, urls in zip(missing, candidates, strict=True)
+    ]
+    return there | fetch_all(requests, store, observer=observer, http=http)
+
+
+def wheel_candidates(
+    wheel: LockedWheel,
+    site: SiteConfig,
+    *,
+    indexes: Mapping[str, IndexSpec] | None = None,
+    http: HttpClient | None = None,
+) -> list[str]:
+    """Return the URLs or paths a locked wheel can be had from, in order; empty when its index has it no more.
+
+    Hosts are in no lock: they come from the page of the wheel's index, wherever the site file puts that.
+
+    Raises:
+        NotJudgedError: The index is down or limiting (``index-unreachable``).
+        LockError: Nothing says where the index is (``index-unknown``).
+    """
+    http = http or HttpClient(site.ca_bundle)
+    return _candidates(wheel, Indexes(site, indexes or {}, default_url=default_index_url, http=http))
+
+
+def _candidates(wheel: LockedWheel, indexes: Indexes) -> list[str]:
+    if wheel.index == URL_INDEX:
+        return [wheel.url] if wheel.url else []
+    files = indexes.page(wheel.index, wheel.name) or ()
+    return [file.url for file in files if file.name == wheel.file]
