@@ -82,6 +82,12 @@ class Engine:
             root_directory=info.get("DockerRootDir", ""),
         )
 
+    def platform(self) -> str:
+        """What it runs without emulation, for example linux/amd64."""
+        with translated("describe itself"):
+            version = self._api.version()
+        return f"{version['Os']}/{version['Arch']}"
+
     # Images
 
     def image(self, ref: str) -> ImageInfo | None:
@@ -146,10 +152,17 @@ class Engine:
                 if error.status_code not in (404, 409):
                     raise
 
-    def labelled_images(self, label: str) -> tuple[str, ...]:
-        """Ids of the images that have this label (``key`` or ``key=value``)."""
+    def layer_chains(self) -> tuple[tuple[str, ...], ...]:
+        """The diff IDs of each image the engine has, without the classic builder's intermediate images."""
+        chains = []
         with translated("list images"):
-            return tuple(image["Id"] for image in self._api.images(filters={"label": label}, all=True))
+            for image in self._api.images():
+                try:
+                    raw = self._api.inspect_image(image["Id"])  # type: ignore[no-untyped-call]
+                except docker.errors.NotFound:
+                    continue  # removed meanwhile
+                chains.append(tuple((raw.get("RootFS") or {}).get("Layers") or ()))
+        return tuple(chains)
 
     def load(self, archive: Iterable[bytes]) -> None:
         """Load a docker-archive (config, layers, manifest.json) from a stream.

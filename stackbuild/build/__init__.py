@@ -1,0 +1,1 @@
+"""From a lock to an image: the two builders (DESIGN §3.1)."""

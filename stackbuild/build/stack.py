@@ -1,0 +1,138 @@
+"""Build one stack: nothing when nothing changed, one build of a stack at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from stackbuild.build.interface import Builder, BuildRequest, BuiltImage
+from stackbuild.build.plan import choose_platform, created_at, plan_key
+from stackbuild.engine.docker_engine import Engine
+from stackbuild.errors import UsageError
+from stackbuild.layers.files import files_sha256
+from stackbuild.lock.file import lock_path, lock_sha256, require_current
+from stackbuild.lock.model import Lock
+from stackbuild.progress import Observer
+from stackbuild.site_config import SiteConfig
+from stackbuild.spec.load import LoadedSpec
+from stackbuild.store.store import Store
+
+_BUILT = "built-image"  # kind of record
+
+BuilderName = Literal["assemble", "dockerfile"]
+
+
+@dataclass(frozen=True)
+class BuildOptions:
+    """How to build.
+
+    Attributes:
+        builder: Which of the two.
+        fresh: Make every layer anew, whatever the store and the engine have.
+    """
+
+    builder: BuilderName = "assemble"
+    fresh: bool = False
+
+
+def build_stack(
+    stack: LoadedSpec,
+    lock: Lock,
+    *,
+    engine: Engine,
+    store: Store,
+    site: SiteConfig,
+    options: BuildOptions,
+    environ: Mapping[str, str],
+    observer: Observer,
+) -> BuiltImage:
+    """Build a stack's image for the engine's platform.
+
+    Args:
+        stack: The spec.
+        lock: Its lock.
+        engine: Gets the image.
+        store: Keeps inputs, layers and records.
+        site: Mirrors.
+        options: How.
+        environ: The process's environment, for SOURCE_DATE_EPOCH.
+        observer: Told what takes time.
+
+    Raises:
+        LockError: ``lock-stale``, ``platform-not-locked``, or an input that is not what the lock says.
+        UsageError: ``nothing-to-build``: an external stack.
+        BuildError: A step failed.
+        NotJudgedError: The engine, an index or a registry cannot be used.
+    """
+    spec = stack.spec
+    if spec.external is not None:
+        raise UsageError(
+            "An external stack is built by others.",
+            code="nothing-to-build",
+            where=spec.name,
+            do=f"Verify it: stackbuild verify {spec.name}.",
+        )
+    require_current(lock, spec, stack.folder, lock_path(stack.path))
+    platform = choose_platform(spec, lock, engine.platform())
+    created = created_at(lock, platform, environ)
+    files = files_sha256(spec, stack.folder)
+    key = plan_key(spec, lock, files, platform=platform, builder=options.builder, created=created)
+    if not options.fresh:
+        known = _still_there(engine, store, key)
+        if known is not None:
+            return known
+    with store.lock(f"build-{spec.name}", observer=observer):
+        # Another process may have built it while this one waited.
+        known = None if options.fresh else _still_there(engine, store, key)
+        if known is not None:
+            return known
+        for name in engine.sweep():
+            observer.note(f"removed {name}, which a killed run had left")
+        from stackbuild.publish.pin_list import pin_list
+
+        pins = pin_list(spec, lock.platforms[platform], files, lock_sha256=lock_sha256(lock))
+        request = BuildRequest(spec, stack.folder, lock, platform, created, pins, options.fresh)
+        built = _builder(options.builder, engine, store, site, observer).build(request)
+        store.put_record(_BUILT, key, asdict(built))
+        return built
+
+
+def _builder(
+    name: BuilderName, engine: Engine, store: Store, site: SiteConfig, observer: Observer
+) -> Builder:
+    # Imported here: a build with nothing to do needs neither.
+    if name == "dockerfile":
+        from stackbuild.build.dockerfile import DockerfileBuilder
+
+        return DockerfileBuilder(engine, store, site, observer)
+    from stackbuild.build.assemble import AssembleBuilder
+
+    return AssembleBuilder(engine, store, site, observer)
+
+
+def _still_there(engine: Engine, store: Store, key: str) -> BuiltImage | None:
+    """What an earlier build with the same key made, when the engine still has it under all its names."""
+    record = store.record(_BUILT, key)
+    if record is None:
+        return None
+    built = _from_record(record)
+    for ref in built.tags:
+        image = engine.image(ref)
+        if image is None or image.id != built.image_id:
+            return None
+    return built
+
+
+def _from_record(record: Mapping[str, Any]) -> BuiltImage:
+    reused = (*record["made"], *record["reused"])
+    return BuiltImage(
+        stack=record["stack"],
+        builder=record["builder"],
+        config_digest=record["config_digest"],
+        image_id=record["image_id"],
+        diff_ids=tuple(record["diff_ids"]),
+        tags=tuple(record["tags"]),
+        reused=reused,
+        unchanged=True,
+    )
