@@ -1,0 +1,1 @@
+"""What a finished image says of itself and is called: pin list, labels, tags."""

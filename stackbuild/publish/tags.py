@@ -1,0 +1,32 @@
+"""Tags that come from what is in the image."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+from stackbuild.publish.pin_list import PinList
+
+_SHOWN = 12  # hex digits of the content hash in a tag
+
+
+def content_hash(pins: PinList) -> str:
+    """Return the sha256, in hex, over the lock's and the files' hashes: what tells two images of a stack apart."""
+    return hashlib.sha256(f"{pins.lock_sha256}\n{pins.files_sha256}\n".encode()).hexdigest()
+
+
+def image_version(pins: PinList) -> str:
+    """Return ``<torch>-<variant>-py<XY>-<12 of the content hash>``, without the parts the image does not have."""
+    parts = []
+    if pins.torch:
+        parts += [pins.torch, *([pins.torch_variant] if pins.torch_variant else [])]
+    if pins.python:
+        parts.append("py" + "".join(pins.python.split(".")[:2]))
+    parts.append(content_hash(pins)[:_SHOWN])
+    # OCI distribution specification 1.1, grammar of <reference>: no + and no other sign but . _ -
+    return re.sub(r"[^A-Za-z0-9._-]", "-", "-".join(parts)).lstrip(".-")[:128]
+
+
+def image_tags(pins: PinList) -> tuple[str, ...]:
+    """Return the image's references: ``NAME:<version>``, which never moves, and ``NAME:latest``."""
+    return (f"{pins.stack}:{image_version(pins)}", f"{pins.stack}:latest")
