@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from rich.console import Console
@@ -49,6 +50,8 @@ def render_console(report: Report, *, colour: bool, width: int = 110, verbose: b
         console.print(Text(f"  {name:<10} ", style="dim").append(value, style="none"))
     console.print()
     shown = [finding for finding in report.findings if finding.applies or verbose]
+    if not verbose:
+        shown = _without_repeated_skips(shown)
     column = max((len(finding.code) for finding in shown), default=0)
     for finding in shown:
         _print_finding(console, finding, column, verbose=verbose)
@@ -57,6 +60,23 @@ def render_console(report: Report, *, colour: bool, width: int = 110, verbose: b
     console.print(Text(verdict.value, style=_STYLES[verdict]).append(f"  {counts(report.findings)}", "none"))
     _print_gaps(console, report, verbose=verbose)
     return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
+
+
+def _without_repeated_skips(findings: Sequence[Finding]) -> list[Finding]:
+    """One line for all SKIPs of one reason: what was not judged is listed at the end anyway."""
+    reasons = Counter(finding.summary for finding in findings if finding.verdict is Verdict.SKIP)
+    shown: list[Finding] = []
+    told: set[str] = set()
+    for finding in findings:
+        if finding.verdict is Verdict.SKIP and reasons[finding.summary] > 1:
+            if finding.summary in told:
+                continue
+            told.add(finding.summary)
+            more = f" (and {reasons[finding.summary] - 1} more)"
+            shown.append(finding.model_copy(update={"summary": finding.summary + more}))
+        else:
+            shown.append(finding)
+    return shown
 
 
 def _print_finding(console: Console, finding: Finding, column: int, *, verbose: bool) -> None:

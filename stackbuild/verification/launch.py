@@ -22,9 +22,10 @@ from stackbuild.verification.suite_output import SuiteOutput
 ARCHIVE_NAME = "suite.pyz"
 PLAN_NAME = "plan.json"
 # Where to look for an interpreter that nobody promised: PATH first, then places that images use without it.
+# `python` comes before `python3`: an environment that is first on PATH has it, the distribution has not.
 INTERPRETERS = (
-    "python3",
     "python",
+    "python3",
     "/opt/venv/bin/python",
     "/opt/conda/bin/python",
     "/usr/local/bin/python3",
@@ -75,6 +76,7 @@ def run_suite(
             interpreter (``container-start-failed``; the engine's words are its ``detail``).
     """
     tried: list[str] = []
+    too_old: SuiteRun | None = None  # `python` may be 2.7 where python3 is new enough
     with engine.volume() as volume:
         _fill(engine, image, volume, files)
         for interpreter in options.interpreters:
@@ -100,8 +102,11 @@ def run_suite(
                     continue
                 output = SuiteOutput(lambda name: observer.stage("verify", name))
                 timed_out = _read(container, chunks, output, options.limit)
-                return _collected(container, output, tuple(tried), timed_out, options.limit)
-    return SuiteRun(tried=tuple(tried), limit=options.limit)
+                run = _collected(container, output, tuple(tried), timed_out, options.limit)
+                if not run.python_too_old:
+                    return run
+                too_old = too_old or run
+    return too_old or SuiteRun(tried=tuple(tried), limit=options.limit)
 
 
 def _command(interpreter: str) -> Sequence[str]:

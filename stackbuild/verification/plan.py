@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from stackbuild.verification.gpus import GpuSelection
-from stackbuild.verification.promise import ONNXRUNTIME_PROVIDERS, Promise
+from stackbuild.verification.promise import CPU_PROVIDER, ONNXRUNTIME_PROVIDERS, Promise
 
 SCHEMA = 1
 # Paths inside the container. The suite's folder is a volume mounted read-only, the results' a tmpfs.
@@ -43,6 +43,11 @@ def device_missing(promise: Promise, gpus: GpuSelection) -> bool:
     return promise.device == "cuda" and gpus.none
 
 
+def provider_missing(promise: Promise, gpus: GpuSelection) -> bool:
+    """True when ONNX nodes must run on a GPU and none is reserved; a GPU stack may have a CPU ONNX Runtime."""
+    return promise.provider != CPU_PROVIDER and device_missing(promise, gpus)
+
+
 def plan_gates(promise: Promise, gpus: GpuSelection) -> tuple[PlannedGate, ...]:
     """All gates that apply, in order.
 
@@ -64,11 +69,10 @@ def plan_gates(promise: Promise, gpus: GpuSelection) -> tuple[PlannedGate, ...]:
         for entry in requested_packages(promise)
     ]
     locked = promise.source == "lock"
-    here = not device_missing(promise, gpus)
     if promise.torch or not locked:
-        gates += _torch_gates(promise, here)
+        gates += _torch_gates(promise, here=not device_missing(promise, gpus))
     if promise.onnxruntime or not locked:
-        gates += _onnxruntime_gates(promise, here)
+        gates += _onnxruntime_gates(promise, here=not provider_missing(promise, gpus))
     return tuple(gates)
 
 
@@ -84,7 +88,7 @@ def plan_bytes(gates: Collection[PlannedGate]) -> bytes:
     return json.dumps(document, sort_keys=True, indent=1).encode()
 
 
-def _torch_gates(promise: Promise, here: bool) -> list[PlannedGate]:
+def _torch_gates(promise: Promise, *, here: bool) -> list[PlannedGate]:
     module = "suite.gates.torch_gates"
     gates = [PlannedGate("torch-import", "torch", f"{module}:load", IMPORT_LIMIT, loads=True)]
     if here:
@@ -95,15 +99,15 @@ def _torch_gates(promise: Promise, here: bool) -> list[PlannedGate]:
     return gates
 
 
-def _onnxruntime_gates(promise: Promise, here: bool) -> list[PlannedGate]:
+def _onnxruntime_gates(promise: Promise, *, here: bool) -> list[PlannedGate]:
     module = "suite.gates.onnxruntime_gates"
     gates = [PlannedGate("ort-import", "onnxruntime", f"{module}:load", IMPORT_LIMIT, loads=True)]
     if not here:
         return gates
     providers = [promise.provider]
-    if promise.provider != "CPUExecutionProvider":
+    if promise.provider != CPU_PROVIDER:
         # A user's session lists the CPU last; where nodes really ran is then what counts.
-        providers.append("CPUExecutionProvider")
+        providers.append(CPU_PROVIDER)
     options = {"providers": providers, "profile_folder": RESULTS_FOLDER, "seed": SEED}
     needs = ("ort-import",)
     gates.append(

@@ -17,10 +17,11 @@ from stackbuild.spec.model import Platform, StackSpec
 
 Device = Literal["cpu", "cuda"]
 
+CPU_PROVIDER = "CPUExecutionProvider"
 # Distributions whose files are the module onnxruntime, and the execution provider each is chosen for.
 # Source: names of the packages that https://onnxruntime.ai/docs/install/ lists.
 ONNXRUNTIME_PROVIDERS: Mapping[str, str] = {
-    "onnxruntime": "CPUExecutionProvider",
+    "onnxruntime": CPU_PROVIDER,
     "onnxruntime-gpu": "CUDAExecutionProvider",
 }
 
@@ -71,7 +72,9 @@ class Promise(PromiseModel):
     @property
     def provider(self) -> str:
         """The execution provider that ONNX nodes must run on."""
-        return ONNXRUNTIME_PROVIDERS.get(self.onnxruntime_distribution or "", "CPUExecutionProvider")
+        if self.onnxruntime_distribution is not None:
+            return ONNXRUNTIME_PROVIDERS[self.onnxruntime_distribution]
+        return "CUDAExecutionProvider" if self.device == "cuda" else CPU_PROVIDER
 
     @property
     def digest(self) -> str:

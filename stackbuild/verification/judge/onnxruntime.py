@@ -10,9 +10,8 @@ from stackbuild.findings import Finding, Verdict
 from stackbuild.verification.judge.findings import finding, not_applicable, pointless, unmeasured
 from stackbuild.verification.judge.torch import DEFAULT_TOLERANCE
 from stackbuild.verification.model import GateResult
-from stackbuild.verification.promise import Promise
+from stackbuild.verification.promise import CPU_PROVIDER, Promise
 
-_CPU = "CPUExecutionProvider"
 # onnxruntime_pybind_state.cc (ONNX Runtime 1.16–1.32) logs these when a provider's library cannot be loaded.
 _FALLBACK_LINE = re.compile(r"Failed to create \w+ExecutionProvider|Failed to load library lib\S+")
 _MISSING_LIBRARY = re.compile(r"(lib[\w.+-]+\.so[.\d]*): cannot open shared object file")
@@ -174,7 +173,7 @@ def judge_placement(
         for where, operators in placement.items()
         if where != provider
         for operator, count in operators.items()
-        if not (where == _CPU and operator in allow_cpu_ops)
+        if not (where == CPU_PROVIDER and operator in allow_cpu_ops)
     }
     total = sum(count for operators in placement.values() for count in operators.values())
     details = {
@@ -194,7 +193,7 @@ def judge_placement(
     elif stray:
         named = ", ".join(f"{count} {node}" for node, count in sorted(stray.items()))
         summary = f"{sum(stray.values())} of {total} nodes ran elsewhere than {provider}: {named}"
-    elif complaints and provider != _CPU:
+    elif complaints and provider != CPU_PROVIDER:
         summary = f"ONNX Runtime reports that it could not load a provider{why}"
     elif not total:
         summary = "the profile names no node, so nobody knows where they ran"

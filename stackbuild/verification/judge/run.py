@@ -12,7 +12,7 @@ from stackbuild.verification.judge.interpreter import judge_os, judge_python_ver
 from stackbuild.verification.judge.onnxruntime import judge_onnxruntime
 from stackbuild.verification.judge.torch import judge_torch
 from stackbuild.verification.model import SuiteRun
-from stackbuild.verification.plan import device_missing
+from stackbuild.verification.plan import device_missing, provider_missing
 from stackbuild.verification.promise import Promise
 
 # In the order of a report.
@@ -49,7 +49,7 @@ def judge_run(promise: Promise, run: SuiteRun, gpus: GpuSelection) -> tuple[Find
         *judge_distributions(promise, results),
         *judge_imports(promise, results, device_missing=missing),
         *judge_torch(promise, results, device_missing=missing),
-        *judge_onnxruntime(promise, results, device_missing=missing),
+        *judge_onnxruntime(promise, results, device_missing=provider_missing(promise, gpus)),
     )
     return findings if obstacle is None else (obstacle, *findings)
 
