@@ -34,19 +34,24 @@ as_root() {
     if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
 }
 
+# Runs an apt-get command quietly; what it said is shown when it fails.
+apt() {
+    mkdir -p "$STATE"
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=300 "$@" \
+        >"$STATE/apt.log" 2>&1 </dev/null || { tail -n 20 "$STATE/apt.log" >&2 && return 1; }
+}
+
 APT_UPDATED=
 apt_install() {
     command -v apt-get >/dev/null || fail "this machine has no apt-get; install yourself: $*"
     may_be_root || fail "not root, and sudo cannot be used, so these packages cannot be installed: $*" \
         "Install them (apt-get install --no-install-recommends $*), or run this as root."
     if [ -z "$APT_UPDATED" ]; then
-        as_root env DEBIAN_FRONTEND=noninteractive apt-get update -qq >&2 ||
-            say "apt-get update had errors; trying with the lists there are"
+        apt update || say "apt-get update had errors; trying with the lists there are"
         APT_UPDATED=yes
     fi
     say "installing $*"
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
-        -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=300 "$@" >&2
+    apt install -y --no-install-recommends "$@"
 }
 
 # --- Python -----------------------------------------------------------------------------------------------
