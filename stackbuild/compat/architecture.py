@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 from stackbuild.compat.subject import CudaComponent, GpuOffer, HostOffer
@@ -45,6 +46,7 @@ def _suffix(architecture: str) -> str:
     return match[1] if match else ""
 
 
+@cache
 def cubin_runs(architecture: str, device: ComputeCapability) -> bool:
     """Whether a cubin for ``architecture`` (``sm_86``, ``sm_90a``, ``sm_100f``) runs on ``device``."""
     built = parse_compute_capability(architecture)
@@ -53,6 +55,7 @@ def cubin_runs(architecture: str, device: ComputeCapability) -> bool:
     return built.major == device.major and built.minor <= device.minor
 
 
+@cache
 def ptx_compiles(architecture: str, device: ComputeCapability) -> bool:
     """Whether PTX for ``architecture`` (``compute_90``) can be compiled for ``device`` by a driver new enough."""
     built = parse_compute_capability(architecture)
@@ -77,6 +80,7 @@ def coverage(sm: Iterable[str], ptx: Iterable[str], device: ComputeCapability) -
     return Coverage("none")
 
 
+@cache
 def covering_variants(device: ComputeCapability, facts: Facts, torch: str | None = None) -> tuple[str, ...]:
     """CUDA variants of torch whose cubins or PTX cover ``device``, lowest first.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import NamedTuple
 
 
@@ -63,6 +64,7 @@ def parse_driver(text: str) -> DriverVersion:
     return tuple(int(part) for part in text.split("."))
 
 
+@cache
 def parse_compute_capability(text: str) -> ComputeCapability:
     """``"8.9"``, ``"sm_89"``, ``"compute_120"`` or ``"120"`` as a compute capability.
 
