@@ -258,6 +258,8 @@ def _checked_entries(archive: zipfile.ZipFile, file: str, file_size: int) -> dic
             continue
         if name in entries:
             raise refused(file, f"the wheel holds two entries named {name}")
+        if info.header_offset < 0:
+            raise refused(file, f"the entry {name} begins before the file does")
         if info.flag_bits & 0x1:
             raise refused(file, f"the entry {name} is encrypted")
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):

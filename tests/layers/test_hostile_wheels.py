@@ -134,6 +134,15 @@ def test_an_encrypted_entry_is_refused(tmp_path: Path) -> None:
     assert "demo/__init__.py is encrypted" in str(refusal(wheel))
 
 
+def test_an_entry_that_begins_before_the_file_is_refused(tmp_path: Path) -> None:
+    wheel = make_wheel(tmp_path, "demo", "1.0")
+    data = bytearray(wheel.read_bytes())
+    end = data.index(b"PK\x05\x06")  # the directory's declared place, from which offsets are corrected
+    data[end + 16 : end + 20] = struct.pack("<I", len(data))
+    wheel.write_bytes(data)
+    assert "begins before the file does" in str(refusal(wheel))
+
+
 def test_an_unusual_compression_is_refused(tmp_path: Path) -> None:
     def edit(entries: Entries) -> None:
         for info, _ in entries:
