@@ -61,6 +61,25 @@ def fetch_wheels(
     return there | fetch_all(requests, store, observer=observer, http=http)
 
 
+def wheel_locations(
+    platform_lock: PlatformLock,
+    site: SiteConfig,
+    *,
+    indexes: Mapping[str, IndexSpec] | None = None,
+    http: HttpClient | None = None,
+) -> dict[str, str]:
+    """Return where each locked wheel is now, by file name; one that its index has no more is left out.
+
+    Raises:
+        NotJudgedError: An index is down or limiting (``index-unreachable``).
+    """
+    http = http or HttpClient(site.ca_bundle)
+    pages = Indexes(site, indexes or {}, default_url=default_index_url, http=http)
+    with ThreadPoolExecutor(_PAGES_AT_A_TIME) as pool:
+        candidates = list(pool.map(lambda wheel: _candidates(wheel, pages), platform_lock.wheels))
+    return {wheel.file: urls[0] for wheel, urls in zip(platform_lock.wheels, candidates, strict=True) if urls}
+
+
 def wheel_candidates(
     wheel: LockedWheel,
     site: SiteConfig,
