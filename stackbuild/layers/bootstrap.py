@@ -235,10 +235,16 @@ def _run(command: Sequence[str], output: Path, scratch: Path, suite: str) -> Non
                 process.wait()
             raise
     if code != 0:
-        raise _failure(log.read_text(encoding="utf-8", errors="replace"), suite)
+        raise failure_of(log.read_text(encoding="utf-8", errors="replace"), suite)
 
 
-def _failure(log: str, suite: str) -> BuildError | NotJudgedError:
+def failure_of(log: str, suite: str) -> BuildError | NotJudgedError:
+    """What mmdebstrap's log says went wrong.
+
+    Args:
+        log: Everything it wrote.
+        suite: The distribution's suite.
+    """
     lines = [line for line in log.splitlines() if line.strip()]
     detail = "\n".join(lines[-15:])
     where = f"bootstrap {suite}"
