@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from stackbuild.build.base import Base
 from stackbuild.build.chain import present_layers
@@ -122,23 +122,29 @@ class AssembleBuilder:
     def _send(self, config: bytes, base: Base, tars: Sequence[LayerTar], tags: Sequence[str]) -> None:
         """Load the image with the layers that the engine has not; with all of them where it insists."""
         wanted = [diff_id for diff_id, _ in tars]
-        have = present_layers(wanted, self._engine.layer_chains())
-        if have < len(base.diff_ids):
-            base.image()
-            have = len(base.diff_ids)
-        new = [(diff_id, None if number < have else path) for number, (diff_id, path) in enumerate(tars)]
         if not self._engine.info().containerd_store:
-            try:
-                self._engine.load(docker_archive(config, new, tags))
-            except NotJudgedError as error:
-                # Another process may have removed an image whose layers were counted on.
-                if error.code != "image-load-failed":
-                    raise
-            else:
-                return
+            have = present_layers(wanted, self._engine.layer_chains())
+            if have < len(base.diff_ids):
+                base.image()
+            # Another process may remove an image whose layers were counted on: then send all of ours.
+            for count in (max(have, len(base.diff_ids)), len(base.diff_ids)):
+                new = [
+                    (diff_id, None if number < count else path) for number, (diff_id, path) in enumerate(tars)
+                ]
+                if self._loads(docker_archive(config, new, tags)):
+                    return
         of_base = base.tars()
         whole = [(diff_id, of_base.get(diff_id, path)) for diff_id, path in tars]
         self._engine.load(docker_archive(config, whole, tags))
+
+    def _loads(self, archive: Iterator[bytes]) -> bool:
+        try:
+            self._engine.load(archive)
+        except NotJudgedError as error:
+            if error.code != "image-load-failed":
+                raise
+            return False
+        return True
 
     def _remove_replaced(self, before: dict[str, str], loaded: ImageInfo) -> None:
         """Remove images that lost their last name to the new one."""

@@ -15,7 +15,7 @@ from stackbuild.build.chain import present_layers
 from stackbuild.engine import ownership
 from stackbuild.engine.archive import docker_archive
 from stackbuild.engine.docker_engine import Engine
-from stackbuild.errors import InterruptedRunError
+from stackbuild.errors import InterruptedRunError, NotJudgedError
 
 # A diff ID and its tar; without a tar the engine must have the layer.
 LayerTar = tuple[str, Path | None]
@@ -101,15 +101,20 @@ class InterimImages:
         self._early = self._pool.submit(self._load_in_thread, todo)
 
     def finish_early(self) -> None:
-        """Wait for an early load.
+        """Wait for an early load; one that the engine did not take is no failure, the last load sends it again.
 
         Raises:
             StackbuildError: what the load failed with.
         """
         if self._early is not None:
             early, self._early = self._early, None
-            early.result()
-            self._loaded = self._early_count
+            try:
+                early.result()
+            except NotJudgedError as error:
+                if error.code != "image-load-failed":
+                    raise
+            else:
+                self._loaded = self._early_count
 
     def _load_in_thread(self, layers: Sequence[LayerTar]) -> None:
         # A connection of its own: docker-py's sessions are not made for two threads.

@@ -19,7 +19,7 @@ from stackbuild.engine.container import Container
 from stackbuild.engine.models import DeviceRequest, EngineInfo, ImageInfo, Mount
 from stackbuild.engine.pull_stream import PullStream
 from stackbuild.engine.translate import from_api_message, translated
-from stackbuild.errors import BuildError, NotJudgedError
+from stackbuild.errors import BuildError, NotJudgedError, StackbuildError
 from stackbuild.progress import Observer
 
 # A load or a commit of several gigabytes answers only when it is done.
@@ -171,16 +171,16 @@ class Engine:
             BuildError: ``disk-full``.
             NotJudgedError: ``engine-died``, ``image-load-failed``.
         """
+        loaded = False
         with translated("load an image"):
-            loaded = False
-            for chunk in self._api.load_image(iter(archive)):  # type: ignore[no-untyped-call]
-                if "error" in chunk or "errorDetail" in chunk:
-                    message = str((chunk.get("errorDetail") or {}).get("message") or chunk.get("error"))
-                    error = from_api_message("load the image", message)
-                    if isinstance(error, BuildError):
-                        raise error
-                    raise NotJudgedError(error.what, code="image-load-failed", detail=message)
-                loaded = loaded or "Loaded image" in str(chunk.get("stream") or "")
+            try:
+                for chunk in self._api.load_image(iter(archive)):  # type: ignore[no-untyped-call]
+                    if "error" in chunk or "errorDetail" in chunk:
+                        detail = chunk.get("errorDetail") or {}
+                        raise _load_failure(str(detail.get("message") or chunk.get("error")))
+                    loaded = loaded or "Loaded image" in str(chunk.get("stream") or "")
+            except docker.errors.APIError as error:
+                raise _load_failure(str(error.explanation or error)) from error
         if not loaded:
             raise NotJudgedError(
                 "The engine took the image archive and did not say that it loaded it.",
@@ -406,6 +406,14 @@ class Engine:
                         self.remove_image(ref)
                         removed.append(ref)
         return removed
+
+
+def _load_failure(message: str) -> StackbuildError:
+    """Engines report a failed load in the stream or as an HTTP error, whichever comes first."""
+    error = from_api_message("load the image", message)
+    if isinstance(error, BuildError):
+        return error
+    return NotJudgedError(error.what, code="image-load-failed", detail=message.strip())
 
 
 def _is_gone(described: Mapping[str, Any]) -> bool:
