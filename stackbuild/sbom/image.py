@@ -15,9 +15,10 @@ def write_sbom(
     spec: StackSpec,
     lock: PlatformLock,
     *,
+    version: str,
+    platform: str,
     licences: Mapping[str, tuple[str, ...]],
     config_digest: str | None = None,
-    platform: str = "linux/amd64",
 ) -> bytes:
     """Write the CycloneDX 1.6 JSON of a stack's image for one platform.
 
@@ -26,16 +27,17 @@ def write_sbom(
     Args:
         spec: The spec.
         lock: The platform's lock.
+        version: The image's version, as its tag says it; see ``publish.tags.image_version``.
+        platform: The platform, for example linux/amd64.
         licences: Licences of the wheels, by sha256; see ``licences.wheel_licences``.
-        config_digest: The image's config digest (``sha256:…``), when the image has been built.
-        platform: The platform.
+        config_digest: The image's config digest (``sha256:…``), when there is an image.
     """
     inventory = image_inventory(lock, licences)
     properties = {"platform": platform, "summary": spec.summary, "config-digest": config_digest or ""}
     root = Item(
         "container",
         spec.name,
-        config_digest or "",
+        version,
         properties={name: value for name, value in properties.items() if value},
         needs=inventory.top,
     )

@@ -5,50 +5,28 @@ from __future__ import annotations
 import email.parser
 import email.policy
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Protocol
 
-from stackbuild.errors import LockError
 from stackbuild.lock.model import LockedWheel
 
 # Longer texts in the old License field are whole licences, not names of one.
 _LONGEST_NAME = 100
 
 
-class Blobs(Protocol):
-    """Finds files by content; the store is one."""
-
-    def blob(self, sha256: str) -> Path | None:
-        """The file of that content, or None."""
-
-
-def wheel_licences(wheels: Iterable[LockedWheel], blobs: Blobs) -> dict[str, tuple[str, ...]]:
+def wheel_licences(wheels: Iterable[LockedWheel], paths: Mapping[str, Path]) -> dict[str, tuple[str, ...]]:
     """Read the licences of locked wheels.
 
     All wheels must be there, so that a document never depends on what happens to be in the store.
 
     Args:
         wheels: The locked wheels.
-        blobs: Where their files are.
+        paths: Their files, by file name, as ``lock.wheels_fetch.fetch_wheels`` returns them.
 
     Returns:
         sha256 of each wheel to its licences, as its metadata words them.
-
-    Raises:
-        LockError: ``wheel-not-in-store``: a wheel has not been fetched.
     """
-    licences: dict[str, tuple[str, ...]] = {}
-    for wheel in wheels:
-        path = blobs.blob(wheel.sha256)
-        if path is None:
-            raise LockError(
-                f"{wheel.file} is not in the store, so its licence cannot be read.",
-                code="wheel-not-in-store",
-                do="Run stackbuild build for this stack; it fetches what is missing.",
-            )
-        licences[wheel.sha256] = licences_in(path)
-    return licences
+    return {wheel.sha256: licences_in(paths[wheel.file]) for wheel in wheels}
 
 
 def licences_in(wheel: Path) -> tuple[str, ...]:

@@ -8,10 +8,9 @@ import pytest
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 
-from stackbuild.errors import LockError
 from stackbuild.sbom.check import check_references
 from stackbuild.sbom.image import write_sbom
-from stackbuild.sbom.licences import licences_in, wheel_licences
+from stackbuild.sbom.licences import licences_in
 from stackbuild.spec.model import BootstrapBaseSpec, StackSpec
 from tests.lock.examples import bootstrap_base, deb, platform_lock, wheel
 from tests.support.wheels import make_wheel
@@ -37,7 +36,8 @@ def _document(**changes: Any) -> bytes:
     ]
     lock = platform_lock(base=bootstrap_base(deb("libc6"), deb("libstdc++6")), wheels=wheels)
     licences = {str(number) * 64: (text,) for number, text in enumerate(LICENCES)}
-    return write_sbom(SPEC, lock, **({"licences": licences} | changes))
+    values = {"version": "py311-0123456789ab", "platform": "linux/amd64", "licences": licences}
+    return write_sbom(SPEC, lock, **(values | changes))
 
 
 def test_the_document_is_valid_by_the_strict_schema_and_its_references_hold() -> None:
@@ -118,13 +118,3 @@ def test_licences_come_from_the_wheels_metadata(
     tmp_path: Path, metadata: tuple[str, ...], expected: tuple[str, ...]
 ) -> None:
     assert licences_in(make_wheel(tmp_path, "leaf", "1.0", metadata=metadata)) == expected
-
-
-def test_a_wheel_that_is_not_in_the_store_is_an_error_and_not_a_gap() -> None:
-    class Empty:
-        def blob(self, sha256: str) -> Path | None:
-            return None
-
-    with pytest.raises(LockError) as caught:
-        wheel_licences([wheel("numpy")], Empty())
-    assert caught.value.code == "wheel-not-in-store"

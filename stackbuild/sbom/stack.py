@@ -1,0 +1,62 @@
+"""The SBOM of a stack, from its spec and lock; wheels that are not in the store are fetched for their licences."""
+
+from __future__ import annotations
+
+from stackbuild.layers.files import files_sha256
+from stackbuild.lock.file import lock_sha256
+from stackbuild.lock.model import Lock
+from stackbuild.lock.wheels_fetch import fetch_wheels
+from stackbuild.progress import Observer
+from stackbuild.publish.pin_list import pin_list
+from stackbuild.publish.tags import image_version
+from stackbuild.sbom.image import write_sbom
+from stackbuild.sbom.licences import wheel_licences
+from stackbuild.site_config import SiteConfig
+from stackbuild.spec.load import LoadedSpec
+from stackbuild.spec.model import Platform
+from stackbuild.store.store import Store
+
+
+def stack_sbom(
+    stack: LoadedSpec,
+    lock: Lock,
+    platform: Platform,
+    *,
+    site: SiteConfig,
+    store: Store,
+    observer: Observer,
+    config_digest: str | None = None,
+) -> bytes:
+    """Write the CycloneDX 1.6 JSON of a stack.
+
+    The same stack, lock and digest give the same bytes on every machine.
+
+    Args:
+        stack: The spec.
+        lock: Its lock, current.
+        platform: Which of the lock's platforms.
+        site: Says where indexes are.
+        store: Has the wheels, or gets them.
+        observer: Told of fetches.
+        config_digest: The config digest of the built image, when it is of one.
+
+    Raises:
+        LockError: A wheel was changed or is gone from its index.
+        NotJudgedError: An index cannot be used.
+    """
+    platform_lock = lock.platforms[platform]
+    paths = fetch_wheels(platform_lock, site, store, observer, indexes=stack.spec.indexes)
+    pins = pin_list(
+        stack.spec,
+        platform_lock,
+        files_sha256(stack.spec, stack.folder),
+        lock_sha256=lock_sha256(lock),
+    )
+    return write_sbom(
+        stack.spec,
+        platform_lock,
+        version=image_version(pins),
+        platform=platform,
+        licences=wheel_licences(platform_lock.wheels, paths),
+        config_digest=config_digest,
+    )
