@@ -1,0 +1,52 @@
+"""The lock to build from: the one that is there, or one made now."""
+
+from __future__ import annotations
+
+from stackbuild.engine.docker_engine import Engine
+from stackbuild.errors import LockError
+from stackbuild.lock.file import lock_path, read_lock, require_current, staleness, write_lock
+from stackbuild.lock.model import Lock
+from stackbuild.progress import Observer
+from stackbuild.site_config import SiteConfig
+from stackbuild.spec.load import LoadedSpec
+from stackbuild.store.store import Store
+
+
+def current_lock(
+    stack: LoadedSpec, *, engine: Engine, store: Store, site: SiteConfig, locked: bool, observer: Observer
+) -> Lock:
+    """Read a stack's lock; make and write it where it is missing or stale.
+
+    Args:
+        stack: The spec.
+        engine: Resolves debs in a container.
+        store: Keeps what locking fetches.
+        site: Mirrors.
+        locked: Never lock here; a missing or stale lock is an error.
+        observer: Told that the stack is being locked, and why.
+
+    Raises:
+        LockError: ``lock-missing`` or ``lock-stale`` with ``locked``; a lock that cannot be read, or made.
+    """
+    path = lock_path(stack.path)
+    previous = None
+    try:
+        previous = read_lock(path)
+    except LockError as error:
+        if locked or error.code != "lock-missing":
+            raise
+        why = "there is none yet"
+    else:
+        why = staleness(previous, stack.spec, stack.folder)
+        if not why:
+            return previous
+        if locked:
+            require_current(previous, stack.spec, stack.folder, path)
+    # Imported here: a build from a current lock does not need it.
+    from stackbuild.lock.resolve import lock_stack
+
+    observer.note(f"{path.name} is made anew: {why}")
+    with store.lock(f"lock {path.absolute()}", observer=observer):
+        lock = lock_stack(stack, site=site, store=store, engine=engine, previous=previous, observer=observer)
+        write_lock(path, lock)
+    return lock

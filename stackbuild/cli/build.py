@@ -1,0 +1,253 @@
+"""``stackbuild build``: images from locks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from stackbuild.cli.options import output_options, stack_argument
+
+if TYPE_CHECKING:
+    from stackbuild.build.interface import BuiltImage
+    from stackbuild.cli.context import Project
+    from stackbuild.engine.docker_engine import Engine
+    from stackbuild.progress import Observer
+    from stackbuild.spec.load import LoadedSpec
+    from stackbuild.verification.model import VerificationReport
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What the options ask of each stack."""
+
+    builder: Literal["assemble", "dockerfile"]
+    fresh: bool
+    locked: bool
+    verify: bool
+    gpus: str | None
+    strict: bool
+    reports: Path
+    verbose: bool
+
+
+@click.command("build")
+@stack_argument
+@click.option("--all", "everything", is_flag=True, help="Build all stacks of the folder.")
+@click.option("--verify", is_flag=True, help="Verify the image, and write report, SBOM and pin list.")
+@click.option("--locked", is_flag=True, help="Never lock here: a missing or stale lock is an error.")
+@click.option("--no-cache", "fresh", is_flag=True, help="Make every layer anew.")
+@click.option(
+    "--builder",
+    type=click.Choice(["assemble", "dockerfile"]),
+    default="assemble",
+    show_default=True,
+    help="How the image is made.",
+)
+@click.option(
+    "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Stacks to build at a time."
+)
+@click.option("--gpus", metavar="all|none|N|device=ID[,ID]", help="With --verify: GPUs to reserve.")
+@click.option("--strict", is_flag=True, help="With --verify: a WARN fails.")
+@click.option(
+    "--reports",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("reports"),
+    show_default=True,
+    metavar="DIR",
+    help="With --verify: where the reports go, one folder a stack.",
+)
+@output_options
+def command(
+    stacks: tuple[str, ...],
+    everything: bool,
+    jobs: int,
+    format_: str,
+    output: Path | None,
+    quiet: bool,
+    **asked: Any,
+) -> None:
+    """Build the images of stacks, and name them STACK:VERSION and STACK:latest.
+
+    A lock that is missing or stale is made anew first. With nothing changed there is nothing to do.
+    """
+    from stackbuild.cli.context import project
+    from stackbuild.cli.output import json_text, write_result
+    from stackbuild.errors import leading_exit_code
+
+    here = project()
+    specs = here.stacks(stacks, everything=everything)
+    if jobs > 1 and len(specs) > 1:
+        from stackbuild.cli.build_jobs import build_in_processes
+
+        rows = build_in_processes(specs, jobs, quiet=quiet, **asked)
+    else:
+        rows = _build_all(here, specs, _Asked(**asked), quiet=quiet)
+    if format_ == "json":
+        write_result(json_text({"stacks": rows}), output)
+    else:
+        write_result("".join(_lines(row) for row in rows), output)
+    click.get_current_context().exit(int(leading_exit_code(row["exit-code"] for row in rows)))
+
+
+def _build_all(here: Project, specs: list[Path], asked: _Asked, *, quiet: bool) -> list[dict[str, Any]]:
+    from stackbuild.cli.progress import observed
+
+    rows = []
+    with here.engine() as engine:
+        for path in specs:
+            with observed(quiet=quiet) as observer:
+                rows.append(_build_one(here, engine, path, asked, observer, alone=len(specs) == 1))
+    return rows
+
+
+def _build_one(
+    here: Project, engine: Engine, path: Path, asked: _Asked, observer: Observer, *, alone: bool
+) -> dict[str, Any]:
+    """One stack's row. A failure ends the command when the stack is alone; else the others go on."""
+    import os
+    import time
+
+    from stackbuild.build.current_lock import current_lock
+    from stackbuild.build.stack import BuildOptions, build_stack
+    from stackbuild.cli.output import talk
+    from stackbuild.errors import StackbuildError
+    from stackbuild.spec.load import load_spec
+
+    began = time.monotonic()
+    try:
+        stack = load_spec(path)
+        lock = current_lock(
+            stack, engine=engine, store=here.store, site=here.site, locked=asked.locked, observer=observer
+        )
+        built = build_stack(
+            stack,
+            lock,
+            engine=engine,
+            store=here.store,
+            site=here.site,
+            options=BuildOptions(asked.builder, asked.fresh),
+            environ=os.environ,
+            observer=observer,
+        )
+        row = _row(built, time.monotonic() - began)
+        if asked.verify:
+            row |= _verified(here, engine, stack, built, asked, observer)
+    except StackbuildError as error:
+        if alone:
+            raise
+        talk(f"{path.stem}: {error}\n[{error.code}]")
+        return {"stack": path.stem, "error": error.code, "exit-code": int(error.exit_code)}
+    return row
+
+
+def _row(built: BuiltImage, seconds: float) -> dict[str, Any]:
+    return {
+        "stack": built.stack,
+        "builder": built.builder,
+        "config-digest": built.config_digest,
+        "image-id": built.image_id,
+        "diff-ids": list(built.diff_ids),
+        "tags": list(built.tags),
+        "made": list(built.made),
+        "reused": list(built.reused),
+        "unchanged": built.unchanged,
+        "seconds": {**built.seconds, "total": round(seconds, 3)},
+        "exit-code": 0,
+    }
+
+
+def _verified(
+    here: Project, engine: Engine, stack: LoadedSpec, built: BuiltImage, asked: _Asked, observer: Observer
+) -> dict[str, Any]:
+    """Verify the image and write report, SBOM and pin list; returns what the row says of it."""
+    from stackbuild.findings import exit_code_of
+    from stackbuild.reports.console import render_console
+    from stackbuild.reports.summary import counts, leading_verdict
+    from stackbuild.verification.gpus import default_gpus, parse_gpus
+    from stackbuild.verification.target import target_of_stack
+    from stackbuild.verification.verify import VerifyOptions, verify_image
+
+    found = target_of_stack(engine, stack.path)
+    gpus = parse_gpus(asked.gpus) if asked.gpus is not None else default_gpus(found.promise.device)
+    options = VerifyOptions(gpus=gpus, fresh=asked.fresh)
+    report = verify_image(engine, found.image, found.promise, options, observer, store=here.store)
+    folder = asked.reports / stack.spec.name
+    _write_reports(here, engine, stack, built, report, folder, observer)
+    return {
+        "verification": {
+            "verdict": str(leading_verdict(report.findings)),
+            "summary": counts(report.findings),
+            "complete": report.complete,
+            "table": render_console(report, colour=False, width=100, verbose=asked.verbose),
+        },
+        "reports": str(folder),
+        "exit-code": int(exit_code_of(report.findings, strict=asked.strict)),
+    }
+
+
+def _write_reports(
+    here: Project,
+    engine: Engine,
+    stack: LoadedSpec,
+    built: BuiltImage,
+    report: VerificationReport,
+    folder: Path,
+    observer: Observer,
+) -> None:
+    from stackbuild.cli.output import json_text, write_files
+    from stackbuild.lock.file import lock_path, read_lock
+    from stackbuild.publish.labels import read_pins_label
+    from stackbuild.reports.json_report import render_json
+    from stackbuild.sbom.stack import stack_sbom
+    from stackbuild.verification.target import platform_of
+
+    image = engine.image(built.tags[0])
+    if image is None:
+        from stackbuild.errors import NotJudgedError
+
+        raise NotJudgedError("The image was removed meanwhile.", code="image-missing", where=built.tags[0])
+    label = read_pins_label(image.labels, built.tags[0])
+    kind, key = "sbom", f"{built.config_digest}-{stack.spec.name}"
+    remembered = here.store.record(kind, key)
+    if remembered is None:
+        document = stack_sbom(
+            stack,
+            read_lock(lock_path(stack.path)),
+            platform_of(image),
+            site=here.site,
+            store=here.store,
+            observer=observer,
+            config_digest=built.config_digest,
+        ).decode()
+        here.store.put_record(kind, key, {"document": document})
+    else:
+        document = str(remembered["document"])
+    write_files(
+        folder,
+        {
+            "report.json": render_json(report).encode(),
+            "sbom.json": document.encode(),
+            "pins.json": json_text(
+                label.pins.model_dump(mode="json", by_alias=True, exclude_none=True)
+            ).encode(),
+        },
+    )
+
+
+def _lines(row: dict[str, Any]) -> str:
+    if "error" in row:
+        return f"{row['stack']}: failed [{row['error']}]\n"
+    seconds = f"{row['seconds']['total']:.1f} s"
+    if row["unchanged"]:
+        what = f"nothing changed ({seconds})"
+    elif row["made"]:
+        what = f"built in {seconds}; made: {', '.join(row['made'])}"
+    else:
+        what = f"built in {seconds}; every layer was there"
+    lines = [f"{row['stack']}: {what}", *(f"  {tag}" for tag in row["tags"]), f"  {row['config-digest']}"]
+    if "verification" in row:
+        lines += ["", row["verification"]["table"].rstrip(), f"  reports: {row['reports']}"]
+    return "\n".join(lines) + "\n"
