@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @click.command("sbom")
 @click.argument("target", metavar="STACK|IMAGE")
 @click.option("--platform", metavar="OS/ARCH", help="Of a stack. Default: the first of its platforms.")
-@output_options(formats=("cyclonedx-json",))
+@output_options(formats=("json",))
 def command(
     target: str,
     platform: str | None,
@@ -47,10 +47,9 @@ def command(
             raise
         spec_path = None
     with observed(quiet=quiet) as observer:
-        if spec_path is None:
-            document = _of_image(here, target, observer)
-        else:
-            document = _of_stack(here, spec_path, platform, observer)
+        document = (
+            _of_stack(here, spec_path, platform, observer) if spec_path else _of_image(here, target, observer)
+        )
     write_result(document, output)
 
 
