@@ -249,7 +249,8 @@ class _WheelLocking:
         file = best_wheel(files, version, self.target)
         old = self.previous.get(package)
         kept = None
-        if old is not None and not self._may_move(package) and (old.version, old.index) == (version, index):
+        may_stay = old is not None and index != URL_INDEX and not self._may_move(package)
+        if old is not None and may_stay and (old.version, old.index) == (version, index):
             # The file of the previous lock stays, whatever further builds the index has by now.
             same = next((found for found in files if found.name == old.file), None)
             if same is not None:

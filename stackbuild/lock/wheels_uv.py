@@ -128,7 +128,7 @@ def _arguments(question: Question, index_url: str, home: Path) -> list[str]:
     arguments += ["--default-index", index_url, "--only-binary", ":all:"]
     arguments += ["--python", sys.executable, "--no-python-downloads"]
     arguments += ["--python-version", target.python, "--python-platform", target.resolver_platform]
-    arguments += ["--no-header", "--no-annotate", "--no-strip-extras", "--no-sources"]
+    arguments += ["--no-header", "--no-annotate", "--no-sources"]
     for name in sorted(question.prereleases):
         arguments += ["--prerelease-package", f"{name}=allow"]
     if question.upgrade == "all":

@@ -107,6 +107,8 @@ def fetch_all(
             stop.set()
             for future in futures:
                 future.cancel()
+            if not all(future.done() for future in futures):
+                http.abort()
 
 
 @dataclass(frozen=True)

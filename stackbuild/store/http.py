@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import email.utils
 import os
 import random
 import threading
 import time
+import weakref
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -89,7 +91,7 @@ class HttpClient:
     """
 
     def __init__(
-        self, ca_bundle: Path | None = None, *, retry: RetryPolicy = RetryPolicy(), timeout: float = 60.0
+        self, ca_bundle: Path | None = None, *, retry: RetryPolicy = RetryPolicy(), timeout: float = 30.0
     ) -> None:
         if ca_bundle is not None and not ca_bundle.is_file():
             raise UsageError("the CA bundle does not exist", code="site-config-invalid", where=str(ca_bundle))
@@ -97,6 +99,8 @@ class HttpClient:
         self._timeout = timeout
         self._bundle = ca_bundle or _ambient_bundle(os.environ)
         self._local = threading.local()
+        self._open: weakref.WeakSet[requests.Response] = weakref.WeakSet()
+        self._guard = threading.Lock()
 
     @property
     def ca_bundle(self) -> Path | None:
@@ -122,6 +126,8 @@ class HttpClient:
         except requests.RequestException as error:
             raise TransferError(_reason(error)) from error
         if response.status_code in (200, 206, 416):
+            with self._guard:
+                self._open.add(response)
             return response
         status, reason = response.status_code, response.reason or ""
         retry_after = _retry_after(response.headers.get("Retry-After"))
@@ -149,6 +155,15 @@ class HttpClient:
                 if attempt >= self.retry.attempts:
                     raise
                 time.sleep(self.retry.delay(attempt, error.retry_after))
+
+    def abort(self) -> None:
+        """End every answer that is still being read, so that nobody waits for a server that has stalled."""
+        with self._guard:
+            answers = list(self._open)
+        for answer in answers:
+            # A body that has been read to its end, or let go, has nothing to shut down.
+            with contextlib.suppress(ValueError, RuntimeError, OSError, urllib3.exceptions.HTTPError):
+                answer.raw.shutdown()
 
     @staticmethod
     def chunks(response: requests.Response, *, decode: bool = False) -> Iterator[bytes]:

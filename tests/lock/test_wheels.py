@@ -50,6 +50,12 @@ def test_the_wheel_that_suits_best_is_taken(shelf: Shelf) -> None:
     assert shelf.lock("leaf").wheels[0].file == f"leaf-1.0-{CP311}.whl"
 
 
+def test_older_torch_channels_tag_their_wheels_linux(shelf: Shelf) -> None:
+    shelf.wheel("torch", "2.5.1+cu121", index="pytorch-cu121", tag="cp311-cp311-linux_x86_64")
+    result = shelf.lock(frameworks={"torch": {"version": "2.5.1", "variant": "cu121"}})
+    assert versions(result.wheels) == {"torch": "2.5.1+cu121"}
+
+
 def test_torch_and_its_family_come_from_the_channel_and_nothing_else_does(shelf: Shelf) -> None:
     """Transitive packages too: the channel's copy of numpy, though newer, and the default's triton, though newer."""
     shelf.wheel("torch", "2.14.1+cu130", "triton>=3", "numpy", "nvidia-cudnn-cu13", index="pytorch-cu130")

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
 import hashlib
+import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -284,3 +287,46 @@ def test_two_runs_fetching_one_file_fetch_it_once(server: LoopbackServer, store:
         thread.join(10)
     assert results[0] == results[1]
     assert len(server.requested("/a")) == 1
+
+
+STALLED = """
+import sys
+from pathlib import Path
+from stackbuild.progress import SilentObserver
+from stackbuild.store.fetch import FetchRequest, fetch_all
+from stackbuild.store.store import Store
+
+class Tell(SilentObserver):
+    def advance(self, name, done, total, unit="bytes"):
+        print(done, flush=True)
+
+url, root, sha256 = sys.argv[1:]
+fetch_all([FetchRequest("a", (url,), sha256)], Store(Path(root)), observer=Tell())
+"""
+
+
+def test_an_interrupt_ends_a_stalled_download_and_leaves_nothing_half_made(store: Store) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        child = subprocess.Popen(
+            [sys.executable, "-c", STALLED, f"http://127.0.0.1:{port}/a", str(store.root), SHA256],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        connection, _ = listener.accept()
+        with connection:
+            connection.recv(10_000)
+            head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(CONTENT)}\r\n\r\n"
+            connection.sendall(head.encode() + CONTENT[: 600 * 1024])
+            assert child.stdout is not None
+            assert child.stdout.readline()
+            began = time.monotonic()
+            child.send_signal(signal.SIGINT)
+            _, errors = child.communicate(timeout=20)
+    assert time.monotonic() - began < 10
+    assert b"KeyboardInterrupt" in errors
+    assert store.blob(SHA256) is None
+    assert list((store.root / "tmp").iterdir()) == []
+    kept = store.partial(SHA256).read_bytes()  # what arrived is resumed next time
+    assert kept
+    assert CONTENT.startswith(kept)
