@@ -3,122 +3,23 @@
 from __future__ import annotations
 
 import base64
-import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import urlsplit
 
 import pytest
 
 from stackbuild.errors import ExitCode, LockError, NotJudgedError
-from stackbuild.registry.client import DOCKER_MANIFEST, OCI_INDEX, OCI_MANIFEST, RegistryClient
-from tests.support.loopback import LoopbackServer, Misbehaviour, Request, Response
-
-
-def _digest(data: bytes) -> str:
-    return f"sha256:{hashlib.sha256(data).hexdigest()}"
-
-
-def _error(status: int, code: str, **headers: str) -> Response:
-    return Response(status, json.dumps({"errors": [{"code": code}]}).encode(), headers)
-
-
-class Registry:
-    """A repository ``nvidia/cuda`` in memory."""
-
-    def __init__(self) -> None:
-        self.documents: dict[str, tuple[bytes, str]] = {}
-        self.blobs: dict[str, bytes] = {}
-        self.tags: dict[str, str] = {}
-        self.password: str | None = None
-        self.basic = False
-        self.scopes: list[str] = []
-        self.server = LoopbackServer(self.answer)
-
-    def add_document(self, document: dict[str, Any], media_type: str, tag: str | None = None) -> str:
-        body = json.dumps({"mediaType": media_type, **document}).encode()
-        digest = _digest(body)
-        self.documents[digest] = (body, media_type)
-        if tag:
-            self.tags[tag] = digest
-        return digest
-
-    def add_image(self, architecture: str, tag: str | None = None, media_type: str = OCI_MANIFEST) -> str:
-        config = json.dumps(
-            {"os": "linux", "architecture": architecture, "rootfs": {"diff_ids": []}}
-        ).encode()
-        self.blobs[_digest(config)] = config
-        return self.add_document(
-            {"schemaVersion": 2, "config": {"digest": _digest(config), "size": len(config)}, "layers": []},
-            media_type,
-            tag,
-        )
-
-    def add_index(self, tag: str, **children: str) -> str:
-        manifests = [
-            {"digest": digest, "platform": {"os": "linux", "architecture": architecture}}
-            for architecture, digest in children.items()
-        ]
-        attestation = {"digest": _digest(b"x"), "platform": {"os": "unknown", "architecture": "unknown"}}
-        return self.add_document({"schemaVersion": 2, "manifests": [*manifests, attestation]}, OCI_INDEX, tag)
-
-    def answer(self, request: Request) -> Response:
-        url = urlsplit(request.path)
-        if url.path == "/token":
-            return self._token(request, parse_qs(url.query))
-        if self.password is not None and not self._is_authorized(request):
-            challenge = (
-                'Basic realm="registry"'
-                if self.basic
-                else f'Bearer realm="{self.server.url}/token",service="here",scope="repository:nvidia/cuda:pull"'
-            )
-            return _error(401, "UNAUTHORIZED", **{"WWW-Authenticate": challenge})
-        prefix = "/v2/nvidia/cuda/"
-        if not url.path.startswith(prefix):
-            return _error(404, "NAME_UNKNOWN")
-        kind, _, name = url.path.removeprefix(prefix).partition("/")
-        if kind == "manifests":
-            found = self.documents.get(self.tags.get(name, name))
-            return (
-                Response(200, found[0], {"Content-Type": found[1]})
-                if found
-                else _error(404, "MANIFEST_UNKNOWN")
-            )
-        if kind == "blobs":
-            blob = self.blobs.get(name)
-            return Response(200, blob) if blob is not None else _error(404, "BLOB_UNKNOWN")
-        return self._tag_page(parse_qs(url.query))
-
-    def _tag_page(self, query: dict[str, list[str]]) -> Response:
-        tags = sorted(self.tags)
-        start = int(query.get("start", ["0"])[0])
-        page = tags[start : start + 2]
-        more = (
-            {"Link": f'</v2/nvidia/cuda/tags/list?start={start + 2}>; rel="next"'}
-            if tags[start + 2 :]
-            else {}
-        )
-        return Response(200, json.dumps({"name": "nvidia/cuda", "tags": page}).encode(), more)
-
-    def _is_authorized(self, request: Request) -> bool:
-        sent = request.headers.get("Authorization", "")
-        if self.basic:
-            return sent == "Basic " + base64.b64encode(f"me:{self.password}".encode()).decode()
-        return sent == "Bearer good-token"
-
-    def _token(self, request: Request, query: dict[str, list[str]]) -> Response:
-        self.scopes.extend(query["scope"])
-        expected = "Basic " + base64.b64encode(f"me:{self.password}".encode()).decode()
-        if request.headers.get("Authorization") != expected:
-            return Response(401)
-        return Response(200, b'{"token": "good-token"}')
+from stackbuild.registry.client import DOCKER_MANIFEST, OCI_MANIFEST, RegistryClient
+from tests.registry.memory_registry import MemoryRegistry, digest_of
+from tests.support.loopback import Misbehaviour
 
 
 @pytest.fixture
-def registry() -> Iterator[Registry]:
-    made = Registry()
+def registry() -> Iterator[MemoryRegistry]:
+    made = MemoryRegistry()
     with made.server:
         yield made
 
@@ -129,7 +30,7 @@ def waits() -> list[float]:
 
 
 @pytest.fixture
-def client(registry: Registry, waits: list[float], tmp_path: Path) -> Iterator[RegistryClient]:
+def client(registry: MemoryRegistry, waits: list[float], tmp_path: Path) -> Iterator[RegistryClient]:
     with RegistryClient(
         {"docker.io": registry.server.url},
         docker_config=str(_docker_config(tmp_path, {})),
@@ -144,7 +45,7 @@ def _docker_config(folder: Path, content: dict[str, Any]) -> Path:
     return path
 
 
-def test_an_index_resolves_to_its_platforms(registry: Registry, client: RegistryClient) -> None:
+def test_an_index_resolves_to_its_platforms(registry: MemoryRegistry, client: RegistryClient) -> None:
     amd64, arm64 = registry.add_image("amd64"), registry.add_image("arm64")
     index = registry.add_index("13.0.3-base-ubuntu24.04", amd64=amd64, arm64=arm64)
     resolved = client.resolve("nvidia/cuda", "13.0.3-base-ubuntu24.04")
@@ -155,7 +56,7 @@ def test_an_index_resolves_to_its_platforms(registry: Registry, client: Registry
 
 @pytest.mark.parametrize("media_type", [OCI_MANIFEST, DOCKER_MANIFEST])
 def test_a_single_manifest_tells_its_platform_through_its_config(
-    registry: Registry, client: RegistryClient, media_type: str
+    registry: MemoryRegistry, client: RegistryClient, media_type: str
 ) -> None:
     manifest = registry.add_image("arm64", "one", media_type)
     resolved = client.resolve("nvidia/cuda", "one")
@@ -164,12 +65,12 @@ def test_a_single_manifest_tells_its_platform_through_its_config(
     assert resolved.platforms == {"linux/arm64": manifest}
 
 
-def test_config_is_read_and_checked(registry: Registry, client: RegistryClient) -> None:
+def test_config_is_read_and_checked(registry: MemoryRegistry, client: RegistryClient) -> None:
     manifest = client.manifest("nvidia/cuda", registry.add_image("amd64"))
     assert client.config("nvidia/cuda", manifest["config"]["digest"])["architecture"] == "amd64"
 
 
-def test_missing_tag_names_near_ones_from_all_pages(registry: Registry, client: RegistryClient) -> None:
+def test_missing_tag_names_near_ones_from_all_pages(registry: MemoryRegistry, client: RegistryClient) -> None:
     for tag in (
         "11.8.0-base-ubuntu22.04",
         "12.4.1-cudnn-devel-ubuntu22.04",
@@ -184,7 +85,9 @@ def test_missing_tag_names_near_ones_from_all_pages(registry: Registry, client: 
     assert len(registry.server.requested("12.8.1-cudnn8")) == 1  # not transient: no retry
 
 
-def test_removed_tag_says_that_its_digest_still_resolves(registry: Registry, client: RegistryClient) -> None:
+def test_removed_tag_says_that_its_digest_still_resolves(
+    registry: MemoryRegistry, client: RegistryClient
+) -> None:
     digest = registry.add_image("amd64")
     with pytest.raises(LockError) as caught:
         client.resolve("nvidia/cuda", "10.2-cudnn7-runtime-ubuntu18.04", locked_digest=digest)
@@ -193,9 +96,9 @@ def test_removed_tag_says_that_its_digest_still_resolves(registry: Registry, cli
     assert digest in caught.value.do
 
 
-def test_removed_tag_whose_digest_is_gone_too(registry: Registry, client: RegistryClient) -> None:
+def test_removed_tag_whose_digest_is_gone_too(registry: MemoryRegistry, client: RegistryClient) -> None:
     with pytest.raises(LockError) as caught:
-        client.resolve("nvidia/cuda", "gone", locked_digest=_digest(b"gone"))
+        client.resolve("nvidia/cuda", "gone", locked_digest=digest_of(b"gone"))
     assert caught.value.code == "tag-removed"
     assert "so has its locked digest" in caught.value.what
 
@@ -206,7 +109,7 @@ def test_unknown_repository_is_not_a_missing_tag(client: RegistryClient) -> None
     assert caught.value.code == "no-such-repository"
 
 
-def test_denied_repository_could_not_be_judged(registry: Registry, client: RegistryClient) -> None:
+def test_denied_repository_could_not_be_judged(registry: MemoryRegistry, client: RegistryClient) -> None:
     registry.server.misbehave("manifests", Misbehaviour(status=403, body=b'{"errors": [{"code": "DENIED"}]}'))
     with pytest.raises(NotJudgedError) as caught:
         client.resolve("nvidia/cuda", "latest")
@@ -214,7 +117,7 @@ def test_denied_repository_could_not_be_judged(registry: Registry, client: Regis
 
 
 def test_rate_limit_passes_after_waiting_as_told(
-    registry: Registry, client: RegistryClient, waits: list[float]
+    registry: MemoryRegistry, client: RegistryClient, waits: list[float]
 ) -> None:
     digest = registry.add_image("amd64", "latest")
     registry.server.misbehave("manifests", Misbehaviour(status=429, headers={"Retry-After": "7"}, times=2))
@@ -223,7 +126,7 @@ def test_rate_limit_passes_after_waiting_as_told(
 
 
 def test_lasting_rate_limit_is_neither_drift_nor_a_missing_tag(
-    registry: Registry, client: RegistryClient, waits: list[float]
+    registry: MemoryRegistry, client: RegistryClient, waits: list[float]
 ) -> None:
     registry.server.misbehave("manifests", Misbehaviour(status=429))
     with pytest.raises(NotJudgedError) as caught:
@@ -233,7 +136,7 @@ def test_lasting_rate_limit_is_neither_drift_nor_a_missing_tag(
     assert waits == [1.0, 2.0, 4.0]
 
 
-def test_nobody_waits_for_hours(registry: Registry, client: RegistryClient, waits: list[float]) -> None:
+def test_nobody_waits_for_hours(registry: MemoryRegistry, client: RegistryClient, waits: list[float]) -> None:
     registry.server.misbehave("manifests", Misbehaviour(status=429, headers={"Retry-After": "21600"}))
     with pytest.raises(NotJudgedError) as caught:
         client.resolve("nvidia/cuda", "latest")
@@ -241,14 +144,16 @@ def test_nobody_waits_for_hours(registry: Registry, client: RegistryClient, wait
     assert "21600 s" in caught.value.do
 
 
-def test_a_hiccup_is_retried(registry: Registry, client: RegistryClient, waits: list[float]) -> None:
+def test_a_hiccup_is_retried(registry: MemoryRegistry, client: RegistryClient, waits: list[float]) -> None:
     registry.add_image("amd64", "latest")
     registry.server.misbehave("manifests", Misbehaviour(status=503, times=1))
     client.resolve("nvidia/cuda", "latest")
     assert waits == [1.0]
 
 
-def test_a_registry_that_is_down(registry: Registry, client: RegistryClient, waits: list[float]) -> None:
+def test_a_registry_that_is_down(
+    registry: MemoryRegistry, client: RegistryClient, waits: list[float]
+) -> None:
     registry.server.close()
     with pytest.raises(NotJudgedError) as caught:
         client.resolve("nvidia/cuda", "latest")
@@ -256,7 +161,7 @@ def test_a_registry_that_is_down(registry: Registry, client: RegistryClient, wai
     assert len(waits) == 3
 
 
-def test_other_content_than_its_digest_is_refused(registry: Registry, client: RegistryClient) -> None:
+def test_other_content_than_its_digest_is_refused(registry: MemoryRegistry, client: RegistryClient) -> None:
     digest = registry.add_image("amd64")
     registry.server.misbehave(digest, Misbehaviour(replace=b"{}"))
     with pytest.raises(NotJudgedError) as caught:
@@ -265,35 +170,37 @@ def test_other_content_than_its_digest_is_refused(registry: Registry, client: Re
     assert digest in caught.value.what
 
 
-def test_a_blob_cut_short_is_refused(registry: Registry, client: RegistryClient) -> None:
+def test_a_blob_cut_short_is_refused(registry: MemoryRegistry, client: RegistryClient) -> None:
     data = b"layer" * 1000
-    registry.blobs[_digest(data)] = data
-    assert b"".join(client.blob("nvidia/cuda", _digest(data))) == data
+    registry.blobs[digest_of(data)] = data
+    assert b"".join(client.blob("nvidia/cuda", digest_of(data))) == data
     registry.server.misbehave("blobs", Misbehaviour(replace=data[:-1]))
     with pytest.raises(NotJudgedError) as caught:
-        b"".join(client.blob("nvidia/cuda", _digest(data)))
+        b"".join(client.blob("nvidia/cuda", digest_of(data)))
     assert caught.value.code == "transfer-corrupt"
 
 
 def test_a_digest_that_is_gone(client: RegistryClient) -> None:
     with pytest.raises(LockError) as caught:
-        client.manifest("nvidia/cuda", _digest(b"nothing"))
+        client.manifest("nvidia/cuda", digest_of(b"nothing"))
     assert caught.value.code == "digest-gone"
 
 
-def test_a_login_page_in_the_registrys_place(registry: Registry, client: RegistryClient) -> None:
+def test_a_login_page_in_the_registrys_place(registry: MemoryRegistry, client: RegistryClient) -> None:
     registry.server.misbehave("manifests", Misbehaviour(replace=b"<html>Please log in</html>"))
     with pytest.raises(NotJudgedError, match="not JSON"):
         client.resolve("nvidia/cuda", "latest")
 
 
-def _login(registry: Registry, secret: str = "hush") -> dict[str, Any]:
+def _login(registry: MemoryRegistry, secret: str = "hush") -> dict[str, Any]:
     host = urlsplit(registry.server.url).netloc
     return {"auths": {host: {"auth": base64.b64encode(f"me:{secret}".encode()).decode()}}}
 
 
 @pytest.mark.parametrize("basic", [False, True])
-def test_credentials_come_from_dockers_configuration(registry: Registry, tmp_path: Path, basic: bool) -> None:
+def test_credentials_come_from_dockers_configuration(
+    registry: MemoryRegistry, tmp_path: Path, basic: bool
+) -> None:
     registry.password, registry.basic = "hush", basic
     digest = registry.add_image("amd64", "latest")
     config = _docker_config(tmp_path, _login(registry))
@@ -303,7 +210,7 @@ def test_credentials_come_from_dockers_configuration(registry: Registry, tmp_pat
 
 
 def test_credentials_come_from_a_credential_helper(
-    registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    registry: MemoryRegistry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     registry.password = "hush"
     registry.add_image("amd64", "latest")
@@ -317,7 +224,7 @@ def test_credentials_come_from_a_credential_helper(
 
 
 @pytest.mark.filterwarnings("ignore:docker-credential-not-installed")
-def test_a_credential_helper_that_fails_is_named(registry: Registry, tmp_path: Path) -> None:
+def test_a_credential_helper_that_fails_is_named(registry: MemoryRegistry, tmp_path: Path) -> None:
     registry.password = "hush"
     config = _docker_config(tmp_path, {"credsStore": "not-installed"})
     with (
@@ -329,7 +236,7 @@ def test_a_credential_helper_that_fails_is_named(registry: Registry, tmp_path: P
 
 
 def test_loopback_needs_no_proxy(
-    registry: Registry, client: RegistryClient, monkeypatch: pytest.MonkeyPatch
+    registry: MemoryRegistry, client: RegistryClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     registry.add_image("amd64", "latest")
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
@@ -337,7 +244,7 @@ def test_loopback_needs_no_proxy(
     client.resolve("nvidia/cuda", "latest")
 
 
-def test_wrong_credentials(registry: Registry, tmp_path: Path) -> None:
+def test_wrong_credentials(registry: MemoryRegistry, tmp_path: Path) -> None:
     registry.password = "hush"
     config = _docker_config(tmp_path, _login(registry, "wrong"))
     with (
