@@ -1,0 +1,48 @@
+"""The engine's words for a container that did not start (case F04's daemon error among them)."""
+
+from __future__ import annotations
+
+import pytest
+
+from stackbuild.errors import ExitCode
+from stackbuild.findings import exit_code_of
+from stackbuild.verification.judge.start_failure import judge_start_failure
+
+REQUIREMENT = (
+    "failed to create task for container: failed to create shim task: OCI runtime create failed: runc create "
+    "failed: unable to start container process: error during container init: error running hook #0: error "
+    "running hook: exit status 1, stdout: , stderr: nvidia-container-cli: requirement error: unsatisfied "
+    "condition: cuda>=12.8, please update your driver to a newer version, or use an earlier cuda container"
+)
+
+
+@pytest.mark.parametrize(
+    ("message", "code", "words"),
+    [
+        (
+            'could not select device driver "" with capabilities: [[gpu]]',
+            "toolkit-not-installed",
+            "NVIDIA Container Toolkit is not installed",
+        ),
+        (
+            'could not select device driver "cdi" with capabilities: []',
+            "toolkit-not-installed",
+            "reserve GPUs",
+        ),
+        (REQUIREMENT, "gpu-request-refused", "unsatisfied condition: cuda>=12.8"),
+        (
+            "CDI device injection failed: unresolvable CDI devices nvidia.com/gpu=all",
+            "gpu-request-refused",
+            "unresolvable CDI devices nvidia.com/gpu=all",
+        ),
+        ("OCI runtime create failed: no such cgroup", "container-start-failed", "no such cgroup"),
+    ],
+)
+def test_the_hosts_fault_is_an_error_in_one_sentence(message: str, code: str, words: str) -> None:
+    finding = judge_start_failure(message)
+    assert finding.code == code
+    assert words in finding.summary
+    assert "\n" not in finding.summary
+    assert finding.next_step
+    assert finding.details["engine"] == message
+    assert exit_code_of([finding]) is ExitCode.NOT_JUDGED
