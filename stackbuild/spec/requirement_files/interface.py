@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from packaging.version import InvalidVersion, Version
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from stackbuild.errors import SpecError, SpecProblem
 from stackbuild.spec.requirement_files.environment import TargetEnvironments
@@ -132,34 +134,73 @@ def read_toml(path: Path) -> Mapping[str, Any]:
         raise refusal(path, f"this is not TOML: {error}") from None
 
 
-def exact_version(value: Any, path: Path, name: str) -> str:
+class LockPart(BaseModel):
+    """Base of the parts of a lock that are read; what else it holds is left alone."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="ignore", strict=True, alias_generator=lambda name: name.replace("_", "-")
+    )
+
+
+class LockedFile(LockPart):
+    """A file of a distribution, as uv.lock (``url`` or ``path``) and poetry.lock (``file``) name it."""
+
+    file: str = ""
+    url: str = ""
+    path: str = ""
+    hash: str = ""
+
+    @property
+    def is_wheel(self) -> bool:
+        """Whether the name is that of a wheel."""
+        return (self.file or self.url or self.path).split("#")[0].endswith(".whl")
+
+
+L = TypeVar("L", bound=LockPart)
+
+
+def read_lock(path: Path, shape: type[L], kind: str) -> L:
+    """Read a lock in TOML.
+
+    Args:
+        path: The file.
+        shape: What it must look like.
+        kind: Its format's name, for the error.
+
+    Raises:
+        SpecError: It is missing, is not TOML, or does not look like that.
+    """
+    try:
+        return shape.model_validate(read_toml(path))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise refusal(path, f"this is not a {kind} that can be read: {place}: {first['msg']}") from None
+
+
+def exact_version(value: str, path: Path, name: str) -> str:
     """Return a lock's version in its normal form.
 
     Raises:
         SpecError: It is none (PEP 440).
     """
     try:
-        return str(Version(str(value)))
+        return str(Version(value))
     except InvalidVersion:
-        raise refusal(path, f"'{name}' has the version {str(value)[:80]!r}, which is none") from None
+        raise refusal(path, f"'{name}' has the version {value[:80]!r}, which is none") from None
 
 
-def wheel_hashes(entries: Any, path: Path, name: str) -> tuple[str, ...]:
-    """Return the sha256 sums of the wheels in a lock's file list (tables with ``hash``, and ``url`` or ``file``).
+def wheel_hashes(files: Iterable[LockedFile], path: Path, name: str) -> tuple[str, ...]:
+    """Return the sha256 sums, in hex, of the wheels among a lock's files.
 
     Raises:
-        SpecError: A hash is not ``sha256:`` and 64 hex digits.
+        SpecError: A wheel's hash is not ``sha256:`` and 64 hex digits.
     """
     hashes = set()
-    for entry in entries if isinstance(entries, list) else []:
-        if not isinstance(entry, dict):
-            continue
-        file = str(entry.get("file", entry.get("url", entry.get("path", "wheel.whl"))))
-        value = str(entry.get("hash", ""))
-        if not file.split("#")[0].endswith(".whl") or not value:
-            continue
-        algorithm, _, digest = value.partition(":")
-        if algorithm != "sha256" or len(digest) != 64:
-            raise refusal(path, f"'{name}': the hash {value[:80]!r} is not a sha256")
-        hashes.add(digest.lower())
+    for file in files:
+        if file.is_wheel and file.hash:
+            match = re.fullmatch(r"sha256:([0-9a-fA-F]{64})", file.hash)
+            if match is None:
+                raise refusal(path, f"'{name}': the hash {file.hash[:80]!r} is not a sha256")
+            hashes.add(match[1].lower())
     return tuple(sorted(hashes))

@@ -8,6 +8,7 @@ from packaging.pylock import Package, Pylock, PylockValidationError
 
 from stackbuild.spec.requirement_files.interface import (
     FileContent,
+    LockedFile,
     Pin,
     Selection,
     read_toml,
@@ -66,15 +67,15 @@ def _pin(path: Path, package: Package, marker: str) -> Pin:
         raise refusal(
             path, f"'{package.name}' has no wheel in the file", "Only wheels are taken: lock again."
         )
-    entries = [
-        {"file": wheel.filename, "hash": f"sha256:{wheel.hashes['sha256']}"}
+    files = [
+        LockedFile(file=wheel.filename, hash=f"sha256:{wheel.hashes['sha256']}")
         for wheel in package.wheels
         if "sha256" in wheel.hashes
     ]
     return Pin(
         name=package.name,
         version=str(package.version),
-        hashes=wheel_hashes(entries, path, package.name),
+        hashes=wheel_hashes(files, path, package.name),
         marker=marker,
         source=str(path),
     )
