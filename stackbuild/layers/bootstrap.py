@@ -17,6 +17,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from stackbuild.errors import BuildError, NotJudgedError
+from stackbuild.layers.debs_failure import install_failure
 from stackbuild.layers.debs_repository import (
     LocalDeb,
     archive_name,
@@ -245,29 +246,32 @@ def failure_of(log: str, suite: str) -> BuildError | NotJudgedError:
         log: Everything it wrote.
         suite: The distribution's suite.
     """
-    lines = [line for line in log.splitlines() if line.strip()]
-    detail = "\n".join(lines[-15:])
+    failure = install_failure(log)
     where = f"bootstrap {suite}"
     if _DISK_FULL in log:
         return BuildError(
             "the disk is full",
             code="disk-full",
             where=where,
-            detail=detail,
-            do="Free some space and run again.",
+            detail=next(line for line in log.splitlines() if _DISK_FULL in line)[:300],
+            do="Free some space where temporary files go (TMPDIR) and run again.",
         )
     if os.geteuid() != 0 and any(word in log for word in ("unshare", "newuidmap", "subuid")):
         return NotJudgedError(
             "the base cannot be made: this user is not root and has no user namespaces",
             code="bootstrap-not-permitted",
             where=where,
-            detail=detail,
+            detail=failure.detail,
             do="Run with sudo, or: apt-get install uidmap, and give the user a range in /etc/subuid and /etc/subgid.",
         )
+    if failure.package:
+        what = f"the package {failure.package} could not be installed into the base"
+    else:
+        what = "the base could not be made from its locked packages"
     return BuildError(
-        "the base could not be made from its locked packages",
+        what,
         code="bootstrap-failed",
         where=where,
-        detail=detail,
-        do="See the last lines above; `stackbuild lock --upgrade` takes newer packages.",
+        detail=failure.detail,
+        do="See the lines above; `stackbuild lock --upgrade` takes newer packages.",
     )

@@ -12,8 +12,10 @@ from dataclasses import dataclass, field
 
 from stackbuild.engine.container import Container
 from stackbuild.engine.docker_engine import Engine
+from stackbuild.engine.translate import disk_full, is_disk_full
 from stackbuild.errors import BuildError
 from stackbuild.layers.container_files import WORKSHOP, last_lines, put_files, take_members, workshop
+from stackbuild.layers.debs_failure import install_failure
 from stackbuild.layers.debs_repository import (
     LocalDeb,
     archive_name,
@@ -50,7 +52,6 @@ _APT = (
     *("-o", "Dpkg::Options::=--force-unsafe-io"),
 )
 _REMOVED = re.compile(r"^(?:Remv|Purg) (\S+)", re.MULTILINE)
-_FAILED = re.compile(r"^dpkg: error processing (?:package|archive) (\S+)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -156,19 +157,16 @@ def _install(container: Container, debs: Sequence[LocalDeb]) -> None:
 
 
 def _install_failed(text: str) -> BuildError:
-    names = list(dict.fromkeys(name.rpartition("/")[2] for name in _FAILED.findall(text)))
-    # What dpkg says of the first package that failed comes before apt's own summary.
-    shown = text.split("Errors were encountered while processing", 1)[0] if names else text
-    return BuildError(
-        f"the package {names[0]} could not be installed"
-        if names
-        else "apt could not install the locked packages",
-        code="deb-install-failed",
-        detail=last_lines(shown),
-        do="Leave the package out of `apt`, or lock again for another version of it."
-        if names
-        else "Lock again: `stackbuild lock`.",
-    )
+    if is_disk_full(text):
+        return disk_full("", last_lines(text))
+    failure = install_failure(text)
+    if failure.package:
+        what = f"the package {failure.package} could not be installed"
+        do = "Leave the package out of `apt`, or lock again for another version of it."
+    else:
+        what = "apt could not install the locked packages"
+        do = "Lock again: `stackbuild lock`."
+    return BuildError(what, code="deb-install-failed", detail=failure.detail, do=do)
 
 
 def _must(container: Container, command: Sequence[str]) -> None:

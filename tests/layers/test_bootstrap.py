@@ -106,12 +106,19 @@ def test_a_user_without_namespaces_is_told_what_to_install(monkeypatch: pytest.M
     assert "uidmap" in error.do
 
 
-def test_a_package_that_fails_shows_the_last_lines() -> None:
-    log = (
-        "\n".join(f"line {number}" for number in range(40))
-        + "\ndpkg: error processing package x (--configure)"
+def test_a_package_that_fails_is_named_with_what_it_said() -> None:
+    error = failure_of(
+        "Setting up x (1) ...\nno licence server\ndpkg: error processing package x (--configure):\n"
+        " installed x package post-installation script subprocess returned error exit status 7\n"
+        + "Setting up another (1) ...\n"
+        * 40,
+        "bookworm",
     )
-    error = failure_of(log, "bookworm")
     assert error.code == "bootstrap-failed"
-    assert error.detail.splitlines()[-1] == "dpkg: error processing package x (--configure)"
-    assert len(error.detail.splitlines()) == 15
+    assert "package x " in error.what
+    assert error.detail.splitlines() == [
+        "Setting up x (1) ...",
+        "no licence server",
+        "dpkg: error processing package x (--configure):",
+        " installed x package post-installation script subprocess returned error exit status 7",
+    ]
