@@ -22,6 +22,12 @@ class GatePage(BaseModel):
     next_step: str = Field(description="what to do about it")
 
 
+def gate_areas() -> tuple[str, ...]:
+    """The areas that have a table: ``runtime``, ``static``, … in name order."""
+    names = (entry.name for entry in files(__package__).iterdir())
+    return tuple(sorted(name.removesuffix(".json") for name in names if name.endswith(".json")))
+
+
 @cache
 def gate_pages(area: str | None = None) -> Mapping[str, GatePage]:
     """All pages by code, in the order of the tables; a code is described in one table only.
@@ -30,13 +36,8 @@ def gate_pages(area: str | None = None) -> Mapping[str, GatePage]:
         area: Only the pages of one table (``runtime``, ``static``, …); None for all.
     """
     pages: dict[str, GatePage] = {}
-    tables = sorted(
-        (entry for entry in files(__package__).iterdir() if entry.name.endswith(".json")),
-        key=lambda entry: entry.name,
-    )
-    for table in tables:
-        if area is not None and table.name != f"{area}.json":
-            continue
-        for code, page in json.loads(table.read_text(encoding="utf-8")).items():
+    for name in gate_areas() if area is None else (area,):
+        table = json.loads(files(__package__).joinpath(f"{name}.json").read_text(encoding="utf-8"))
+        for code, page in table.items():
             pages.setdefault(code, GatePage.model_validate(page))
     return MappingProxyType(pages)

@@ -120,4 +120,5 @@ def _print_gaps(console: Console, report: Report, *, verbose: bool) -> None:
         console.print(Text("complete: true"))
     idle = not_applicable(report.findings)
     if idle and not verbose:
-        console.print(Text(f"{len(idle)} gates have nothing to judge here (-v lists them)", style="dim"))
+        gates = "1 gate has" if len(idle) == 1 else f"{len(idle)} gates have"
+        console.print(Text(f"{gates} nothing to judge here (-v lists them)", style="dim"))

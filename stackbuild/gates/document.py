@@ -1,0 +1,55 @@
+"""Writes ``docs/gates.md`` from the gate pages: ``python -m stackbuild.gates.document > docs/gates.md``."""
+
+from __future__ import annotations
+
+import sys
+
+from stackbuild.gates.pages import gate_areas, gate_pages
+
+_INTRODUCTION = """\
+# Gates
+
+A gate is one check with a stable code. Its answer, a finding, has a verdict (PASS, WARN, FAIL, ERROR, SKIP),
+evidence (measured against required) and a next step. FAIL says that the spec or the image is wrong, ERROR
+that the host or the infrastructure kept it from being judged; `stackbuild explain CODE` shows the same text.
+
+This file is written from `stackbuild/gates/*.json` by `python -m stackbuild.gates.document`.
+"""
+
+_AREAS = {
+    "runtime": (
+        "Runtime gates: `stackbuild verify`",
+        """\
+They are judged from what the suite measures inside a container of the image. The suite has the standard
+library only, runs on the image's own Python (3.9 or newer) as the image's own user, without network, and
+starts a process for each gate: one that crashes, hangs, is killed or floods its output is one finding, and
+the others go on. An exception or a crash is a FAIL; a gate that was killed for want of memory or gave no
+answer in time is an ERROR. A gate that an earlier one makes pointless, or that needs a GPU where none was
+reserved, is a SKIP that keeps the report from being complete; a gate with nothing to judge is a SKIP that does not.
+""",
+    ),
+    "static": (
+        "Static gates: `stackbuild check`",
+        "They are judged from spec, lock and the facts, without Docker and without a GPU.\n",
+    ),
+}
+
+
+def gates_document() -> str:
+    """The whole document as Markdown."""
+    parts = [_INTRODUCTION]
+    for area in gate_areas():
+        title, text = _AREAS.get(area, (f"{area.capitalize()} gates", ""))
+        parts.append(f"\n## {title}\n")
+        if text:
+            parts.append(f"\n{text}")
+        for code, page in gate_pages(area).items():
+            parts.append(
+                f"\n### `{code}`\n\n**{page.title}.** {page.meaning}\n\n"
+                f"* Evidence: {page.evidence}\n* Next step: {page.next_step}\n"
+            )
+    return "".join(parts)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(gates_document())

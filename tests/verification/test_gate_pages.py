@@ -1,0 +1,41 @@
+"""Every runtime code has a page, every page a code, and docs/gates.md is written from them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+from stackbuild.gates.document import gates_document
+from stackbuild.gates.pages import gate_areas, gate_pages
+from stackbuild.verification.judge.run import GATE_CODES
+
+ROOT = Path(__file__).parents[2]
+_CODE = re.compile(r'"([a-z0-9]+(?:-[a-z0-9]+)+)"')
+
+
+def test_every_gate_has_a_page_and_every_page_is_used() -> None:
+    sources = [
+        *(ROOT / "stackbuild" / "verification").rglob("*.py"),
+        *(ROOT / "stackbuild/engine").glob("*.py"),
+    ]
+    named = {code for source in sources for code in _CODE.findall(source.read_text())}
+    pages = set(gate_pages("runtime"))
+    assert set(GATE_CODES) <= pages
+    assert pages <= named
+
+
+def test_a_code_is_described_in_one_table_only() -> None:
+    codes = Counter(code for area in gate_areas() for code in gate_pages(area))
+    assert [code for code, count in codes.items() if count > 1] == []
+
+
+def test_pages_say_something_in_every_field() -> None:
+    for code, page in gate_pages("runtime").items():
+        assert not page.title.endswith("."), code
+        for text in (page.meaning, page.evidence, page.next_step):
+            assert text.endswith("."), code
+
+
+def test_the_document_is_current() -> None:
+    assert (ROOT / "docs" / "gates.md").read_text() == gates_document()
