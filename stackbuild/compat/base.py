@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import date
+from datetime import date, timedelta
 
 from stackbuild.compat.contents import Contents
 from stackbuild.compat.cuda_tag import is_cuda_image, parse_cuda_tag
@@ -102,10 +102,18 @@ def judge_digest(contents: Contents, digest: str | None, facts: Facts) -> Iterat
         )
 
 
-def judge_ages(contents: Contents, facts: Facts, today: date) -> Iterator[Finding]:
-    """Gates ``distribution-eol`` and ``python-eol``: past their end of life, no security fixes arrive any more."""
+def judge_ages(contents: Contents, facts: Facts, today: date, tolerance_days: int = 0) -> Iterator[Finding]:
+    """Gates ``distribution-eol`` and ``python-eol``: past their end of life, no security fixes arrive any more.
+
+    Args:
+        contents: The stack.
+        facts: The fact tables.
+        today: The day to judge for.
+        tolerance_days: Days past an end of life before it is reported (the site's policy).
+    """
+    limit = (today - timedelta(days=tolerance_days)).isoformat()
     row = facts.distribution(contents.os)
-    if row is not None and date.fromisoformat(row.eol) < today:
+    if row is not None and row.eol < limit:
         yield Finding(
             code="distribution-eol",
             verdict=Verdict.WARN,
@@ -117,7 +125,7 @@ def judge_ages(contents: Contents, facts: Facts, today: date) -> Iterator[Findin
             details={"source": list(row.source), "confidence": row.confidence},
         )
     for python in facts.table("python_versions").rows:
-        if python.version == contents.python and date.fromisoformat(python.eol) < today:
+        if python.version == contents.python and python.eol < limit:
             yield Finding(
                 code="python-eol",
                 verdict=Verdict.WARN,

@@ -7,6 +7,7 @@ Compatibility guide, forward-compatibility table for R615 / CUDA 13.4.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 from stackbuild.compat.subject import Compatibility, CompatLibrary, CudaComponent, HostOffer
@@ -42,6 +43,7 @@ def forward_compatible_gpus(host: HostOffer) -> bool:
     )
 
 
+@cache
 def driver_for(cuda: CudaVersion, facts: Facts) -> str | None:
     """The first driver branch that reports at least ``cuda``, for example ``R580``."""
     for branch in facts.known_branches():
@@ -74,9 +76,8 @@ def answer(
             needs,
         )
     if not forward_compatible_gpus(host):
-        kinds = ", ".join(gpu.name for gpu in host.gpus) or "unknown GPUs"
         return DriverAnswer(
-            "none", f"forward compatibility is for data-centre GPUs only, this host has {kinds}", needs
+            "none", "forward compatibility is for data-centre GPUs only, not for this host's", needs
         )
     row = facts.forward_compatibility(str(cuda), host.branch) if host.branch is not None else None
     if row is None or row.state != "compatible":

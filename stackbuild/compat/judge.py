@@ -1,12 +1,14 @@
 """The judge: every static gate over one image, and over one image on one host.
 
-Gates about the image alone are asked once; gates about an image and a host are asked once for each
-distinct pair of needs and offer, which is what lets a hundred stacks meet a thousand hosts quickly.
+Gates about the image alone are asked once. Gates about an image and a host see only the part of each that
+bears on their question, and each distinct question is answered once: that is what lets a hundred stacks
+meet a thousand hosts quickly.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import date
 
 from stackbuild.compat.architecture import (
@@ -16,29 +18,33 @@ from stackbuild.compat.architecture import (
 )
 from stackbuild.compat.base import judge_ages, judge_digest, judge_tag
 from stackbuild.compat.contents import Contents
-from stackbuild.compat.driver import judge_compat_library, judge_driver
+from stackbuild.compat.driver import forward_compatible_gpus, judge_compat_library, judge_driver
 from stackbuild.compat.environment import judge_environment
 from stackbuild.compat.onnxruntime import judge_cudnn_users, judge_libraries, judge_onnxruntime
 from stackbuild.compat.posture import judge_posture
 from stackbuild.compat.requirements import judge_requirement
 from stackbuild.compat.subject import (
-    Compatibility,
-    CompatLibrary,
     CudaComponent,
     GpuOffer,
     HostOffer,
     ImageNeeds,
 )
-from stackbuild.compat.versions import CudaVersion
 from stackbuild.compat.wheels import judge_base_and_wheel, judge_cuda_majors, judge_tags, judge_variant
 from stackbuild.facts.tables import Facts
 from stackbuild.findings import Finding, Verdict
 
-_SEVERITY = {Verdict.FAIL: 0, Verdict.ERROR: 1, Verdict.WARN: 2, Verdict.SKIP: 3, Verdict.PASS: 4}
+# A PASS beside a SKIP is a PASS (the report says that it is not complete).
+_GRAVITY = {Verdict.FAIL: 0, Verdict.ERROR: 1, Verdict.WARN: 2, Verdict.PASS: 3, Verdict.SKIP: 4}
 
 
 def judge_image(
-    contents: Contents, facts: Facts, today: date, *, digest: str | None = None, label: str = ""
+    contents: Contents,
+    facts: Facts,
+    today: date,
+    *,
+    digest: str | None = None,
+    label: str = "",
+    eol_tolerance_days: int = 0,
 ) -> tuple[Finding, ...]:
     """All gates about the image alone.
 
@@ -48,11 +54,12 @@ def judge_image(
         today: For ends of life.
         digest: The digest that the spec gives for its base.
         label: A CUDA release that the image's name or labels promise.
+        eol_tolerance_days: Days past an end of life before it is reported.
     """
     return (
         *judge_tag(contents),
         *judge_digest(contents, digest, facts),
-        *judge_ages(contents, facts, today),
+        *judge_ages(contents, facts, today, eol_tolerance_days),
         *judge_variant(contents, facts),
         *judge_cuda_majors(contents, facts),
         *judge_base_and_wheel(contents, facts, label),
@@ -64,80 +71,179 @@ def judge_image(
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Findings and the verdict that stands for them."""
+
+    findings: tuple[Finding, ...]
+    verdict: Verdict
+
+
+def answer_of(findings: Iterable[Finding]) -> Answer:
+    """The findings with the gravest of their verdicts; SKIP only when nothing else is there."""
+    listed = tuple(findings)
+    return Answer(
+        listed, min((finding.verdict for finding in listed), key=_GRAVITY.__getitem__, default=Verdict.SKIP)
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Image:
+    """An image whose parts have numbers, so that looking an answer up costs next to nothing."""
+
+    needs: ImageNeeds
+    numbers: tuple[int, ...]  # of each component
+    demands: int
+    driver_terms: int  # compat library and accepted compatibility
+    posture: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Host:
+    """A host reduced to what each gate sees, each view with its number."""
+
+    offer: HostOffer
+    cuda: bool
+    driver_view: HostOffer
+    driver: int
+    gpus: tuple[int, ...]
+    max_cuda: int
+    demand: int
+    posture: int
+    own: Answer
+
+
 class HostJudge:
-    """Judges images on hosts and remembers each distinct answer."""
+    """Judges images on hosts and answers each distinct question once."""
 
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
-        self._drivers: dict[tuple[object, ...], Finding] = {}
-        self._architectures: dict[tuple[object, ...], tuple[Finding, ...]] = {}
-        self._requirements: dict[tuple[object, ...], Finding] = {}
-        self._pairs: dict[tuple[ImageNeeds, HostOffer], tuple[Finding, ...]] = {}
+        self._numbers: dict[object, int] = {}
+        self._answers: dict[tuple[int, ...], Answer] = {}
+        self._images: dict[ImageNeeds, _Image] = {}
+        self._hosts: dict[HostOffer, _Host] = {}
 
     def judge(self, image: ImageNeeds, host: HostOffer) -> tuple[Finding, ...]:
         """All gates about this image on this host; a CPU image has few."""
-        key = (image, host)
-        found = self._pairs.get(key)
+        return self.row(image, [host])[0].findings
+
+    def row(self, image: ImageNeeds, hosts: Sequence[HostOffer]) -> list[Answer]:
+        """One image on many hosts."""
+        prepared = self._image(image)
+        return [self._ask(prepared, self._host(host)) for host in hosts]
+
+    def prepare(self, hosts: Sequence[HostOffer]) -> list[_Host]:
+        """The hosts in the form that ``prepared_row`` takes, for asking many images about them."""
+        return [self._host(host) for host in hosts]
+
+    def prepared_row(self, image: ImageNeeds, hosts: Sequence[_Host]) -> list[Answer]:
+        """One image on many prepared hosts."""
+        prepared = self._image(image)
+        return [self._ask(prepared, host) for host in hosts]
+
+    def _number(self, part: object) -> int:
+        return self._numbers.setdefault(part, len(self._numbers))
+
+    def _image(self, image: ImageNeeds) -> _Image:
+        known = self._images.get(image)
+        if known is None:
+            known = self._images[image] = _Image(
+                needs=image,
+                numbers=tuple(self._number(component) for component in image.components),
+                demands=self._number(("demands", image.requirements, image.requirements_disabled)),
+                driver_terms=self._number(("terms", image.compat, image.accepts)),
+                posture=self._number(("posture", image.name, image.platform, bool(image.components))),
+            )
+        return known
+
+    def _host(self, host: HostOffer) -> _Host:
+        known = self._hosts.get(host)
+        if known is None:
+            # The driver gate asks of the GPUs only whether they can do forward compatibility, the demand
+            # gate only for brand and capability.
+            kind = "datacenter" if forward_compatible_gpus(host) else "other"
+            kinds = (GpuOffer("", None, kind),) if host.gpus else ()
+            brands = tuple(dict.fromkeys((gpu.brand, gpu.kind, gpu.compute_capability) for gpu in host.gpus))
+            view = replace(host, name="this host", gpus=kinds, posture="linux", platform=None, injection=None)
+            known = self._hosts[host] = _Host(
+                offer=host,
+                cuda=host.posture in ("linux", "wsl2"),
+                driver_view=view,
+                driver=self._number(view),
+                gpus=tuple(self._number(gpu) for gpu in host.gpus),
+                max_cuda=self._number(("max", host.max_cuda)),
+                demand=self._number(("host", host.driver, host.max_cuda, host.injection, brands)),
+                posture=self._number(("host-posture", host)),
+                own=answer_of(
+                    finding
+                    for gpu in host.gpus
+                    if (finding := judge_gpu_against_driver(gpu, host, self._facts)) is not None
+                ),
+            )
+        return known
+
+    def _ask(self, image: _Image, host: _Host) -> Answer:
+        parts = [self._posture(image, host)]
+        if image.numbers and host.cuda:
+            parts.append(host.own)
+            for component, number in zip(image.needs.components, image.numbers, strict=True):
+                parts.append(self._driver(component, number, image, host))
+                parts.extend(
+                    self._architecture(component, number, gpu, gpu_number, host)
+                    for gpu, gpu_number in zip(host.offer.gpus, host.gpus, strict=True)
+                )
+            parts.append(self._demands(image, host))
+            if image.needs.compat is not None and image.needs.compat.loaded_first:
+                finding = judge_compat_library(image.needs.compat, host.offer)
+                parts.append(answer_of(() if finding is None else (finding,)))
+        told = [part for part in parts if part.findings]
+        if len(told) == 1:
+            return told[0]
+        verdict = min((part.verdict for part in told), key=_GRAVITY.__getitem__, default=Verdict.SKIP)
+        return Answer(tuple(finding for part in told for finding in part.findings), verdict)
+
+    def _posture(self, image: _Image, host: _Host) -> Answer:
+        key = (0, image.posture, host.posture)
+        found = self._answers.get(key)
         if found is None:
-            found = self._pairs[key] = tuple(self._ask(image, host))
+            found = self._answers[key] = answer_of(judge_posture(image.needs, host.offer))
         return found
 
-    def _ask(self, image: ImageNeeds, host: HostOffer) -> Iterable[Finding]:
-        yield from judge_posture(image, host)
-        if not image.components or host.posture in ("macos", "amd", "windows"):
-            return
-        for gpu in host.gpus:
-            finding = judge_gpu_against_driver(gpu, host, self._facts)
-            if finding is not None:
-                yield finding
-        for component in image.components:
-            yield self._driver(component, host, image.compat, image.accepts)
-            for gpu in host.gpus:
-                yield from self._architecture(component, gpu, host.max_cuda)
-        if not image.requirements_disabled:
-            for name, value in image.requirements:
-                yield self._requirement(name, value, host)
-        if image.compat is not None:
-            finding = judge_compat_library(image.compat, host)
-            if finding is not None:
-                yield finding
-
-    def _driver(
-        self,
-        component: CudaComponent,
-        host: HostOffer,
-        compat: CompatLibrary | None,
-        accepts: Compatibility | None,
-    ) -> Finding:
-        key = (component, host, compat, accepts)
-        found = self._drivers.get(key)
+    def _driver(self, component: CudaComponent, number: int, image: _Image, host: _Host) -> Answer:
+        key = (1, number, image.driver_terms, host.driver)
+        found = self._answers.get(key)
         if found is None:
-            found = self._drivers[key] = judge_driver(component, host, compat, accepts, self._facts)
+            finding = judge_driver(
+                component, host.driver_view, image.needs.compat, image.needs.accepts, self._facts
+            )
+            found = self._answers[key] = answer_of((finding,))
         return found
 
     def _architecture(
-        self, component: CudaComponent, gpu: GpuOffer, max_cuda: CudaVersion | None
-    ) -> tuple[Finding, ...]:
-        key = (component, gpu, max_cuda)
-        found = self._architectures.get(key)
+        self, component: CudaComponent, number: int, gpu: GpuOffer, gpu_number: int, host: _Host
+    ) -> Answer:
+        # Only a build with PTX asks how far the driver's compiler goes.
+        key = (2, number, gpu_number, host.max_cuda if component.ptx else -1)
+        found = self._answers.get(key)
         if found is None:
             dropped = judge_gpu_against_toolkit(component, gpu, self._facts)
-            covered = (
-                ()
-                if component.name == "base image"
-                else (judge_architecture(component, gpu, max_cuda, self._facts),)
-            )
-            found = self._architectures[key] = (*covered, *((dropped,) if dropped is not None else ()))
+            findings = [dropped] if dropped is not None else []
+            if component.name != "base image":
+                findings.insert(0, judge_architecture(component, gpu, host.offer.max_cuda, self._facts))
+            found = self._answers[key] = answer_of(findings)
         return found
 
-    def _requirement(self, name: str, value: str, host: HostOffer) -> Finding:
-        key = (name, value, host)
-        found = self._requirements.get(key)
+    def _demands(self, image: _Image, host: _Host) -> Answer:
+        key = (3, image.demands, host.demand)
+        found = self._answers.get(key)
         if found is None:
-            found = self._requirements[key] = judge_requirement(name, value, host)
+            asked = () if image.needs.requirements_disabled else image.needs.requirements
+            found = self._answers[key] = answer_of(
+                judge_requirement(name, value, host.offer) for name, value in asked
+            )
         return found
 
 
 def worst(findings: Sequence[Finding]) -> Finding | None:
     """The finding that decides: the first of the gravest verdict; None when there is none."""
-    return min(findings, key=lambda finding: _SEVERITY[finding.verdict], default=None)
+    return min(findings, key=lambda finding: _GRAVITY[finding.verdict], default=None)

@@ -1,0 +1,87 @@
+"""The model of a check: stacks, hosts, and one cell for each pair."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from stackbuild.findings import Finding, Verdict, is_complete
+
+
+class CheckModel(BaseModel):
+    """Base of the models: frozen, hyphens in the file."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        populate_by_name=True,
+        alias_generator=lambda name: name.rstrip("_").replace("_", "-"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One stack on one host; a plain class, because a fleet makes a hundred thousand of them.
+
+    Attributes:
+        stack: The stack's name.
+        host: The host's name.
+        verdict: The gravest verdict of its findings.
+        findings: What the gates found.
+        advice: What would make it run, where it does not.
+    """
+
+    stack: str
+    host: str
+    verdict: Verdict
+    findings: tuple[Finding, ...]
+    advice: tuple[str, ...] = ()
+
+
+class CheckedStack(CheckModel):
+    """One stack by itself."""
+
+    stack: str
+    judged_from: Literal["lock", "spec", "image"]
+    path: str = Field(default="", description="the spec's file; empty for an image")
+    verdict: Verdict
+    findings: tuple[Finding, ...]
+    oldest_driver: str | None = Field(default=None, description="the oldest driver that serves it")
+
+
+class CheckReport(CheckModel):
+    """What ``stackbuild check`` answers."""
+
+    schema_: Literal[1] = Field(default=1, alias="schema")
+    stacks: tuple[CheckedStack, ...]
+    hosts: tuple[str, ...]
+    cells: tuple[Cell, ...]
+    complete: bool
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """All findings, those of the stacks first."""
+        return tuple(
+            finding
+            for findings in (
+                *(part.findings for part in self.stacks),
+                *(cell.findings for cell in self.cells),
+            )
+            for finding in findings
+        )
+
+
+def check_report(stacks: Sequence[CheckedStack], hosts: Sequence[str], cells: Sequence[Cell]) -> CheckReport:
+    """The report over checked stacks and cells."""
+    # Many cells share one tuple of findings; each tuple is looked at once.
+    distinct = {id(part): part for part in (*(s.findings for s in stacks), *(c.findings for c in cells))}
+    return CheckReport.model_construct(
+        schema_=1,
+        stacks=tuple(stacks),
+        hosts=tuple(hosts),
+        cells=tuple(cells),
+        complete=all(is_complete(part) for part in distinct.values()),
+    )
