@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from stackbuild.lock.model import Lock, PlatformLock
-from stackbuild.publish.pin_list import PinList
 from stackbuild.spec.model import Platform, StackSpec
+
+if TYPE_CHECKING:
+    from stackbuild.publish.pin_list import PinList
 
 
 @dataclass(frozen=True)

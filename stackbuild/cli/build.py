@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from stackbuild.engine.docker_engine import Engine
     from stackbuild.progress import Observer
     from stackbuild.spec.load import LoadedSpec
-    from stackbuild.verification.model import VerificationReport
 
 
 @dataclass(frozen=True)
@@ -163,8 +162,10 @@ def _verified(
     here: Project, engine: Engine, stack: LoadedSpec, built: BuiltImage, asked: _Asked, observer: Observer
 ) -> dict[str, Any]:
     """Verify the image and write report, SBOM and pin list; returns what the row says of it."""
+    from stackbuild.cli.output import write_files
     from stackbuild.findings import exit_code_of
     from stackbuild.reports.console import render_console
+    from stackbuild.reports.json_report import render_json
     from stackbuild.reports.summary import counts, leading_verdict
     from stackbuild.verification.gpus import default_gpus, parse_gpus
     from stackbuild.verification.target import target_of_stack
@@ -175,7 +176,8 @@ def _verified(
     options = VerifyOptions(gpus=gpus, fresh=asked.fresh)
     report = verify_image(engine, found.image, found.promise, options, observer, store=here.store)
     folder = asked.reports / stack.spec.name
-    _write_reports(here, engine, stack, built, report, folder, observer)
+    documents = {**_documents(here, engine, stack, built, observer), "report.json": render_json(report)}
+    write_files(folder, {name: text.encode() for name, text in documents.items()})
     return {
         "verification": {
             "verdict": str(leading_verdict(report.findings)),
@@ -188,53 +190,40 @@ def _verified(
     }
 
 
-def _write_reports(
-    here: Project,
-    engine: Engine,
-    stack: LoadedSpec,
-    built: BuiltImage,
-    report: VerificationReport,
-    folder: Path,
-    observer: Observer,
-) -> None:
-    from stackbuild.cli.output import json_text, write_files
+def _documents(
+    here: Project, engine: Engine, stack: LoadedSpec, built: BuiltImage, observer: Observer
+) -> dict[str, str]:
+    """SBOM and pin list of a built image, by file name; remembered, since neither changes with the same image."""
+    kind = "image-documents"
+    remembered = here.store.record(kind, built.config_digest)
+    if remembered is not None:
+        return remembered
+    from stackbuild.cli.output import json_text
+    from stackbuild.errors import NotJudgedError
     from stackbuild.lock.file import lock_path, read_lock
     from stackbuild.publish.labels import read_pins_label
-    from stackbuild.reports.json_report import render_json
     from stackbuild.sbom.stack import stack_sbom
     from stackbuild.verification.target import platform_of
 
     image = engine.image(built.tags[0])
     if image is None:
-        from stackbuild.errors import NotJudgedError
-
         raise NotJudgedError("The image was removed meanwhile.", code="image-missing", where=built.tags[0])
-    label = read_pins_label(image.labels, built.tags[0])
-    kind, key = "sbom", f"{built.config_digest}-{stack.spec.name}"
-    remembered = here.store.record(kind, key)
-    if remembered is None:
-        document = stack_sbom(
-            stack,
-            read_lock(lock_path(stack.path)),
-            platform_of(image),
-            site=here.site,
-            store=here.store,
-            observer=observer,
-            config_digest=built.config_digest,
-        ).decode()
-        here.store.put_record(kind, key, {"document": document})
-    else:
-        document = str(remembered["document"])
-    write_files(
-        folder,
-        {
-            "report.json": render_json(report).encode(),
-            "sbom.json": document.encode(),
-            "pins.json": json_text(
-                label.pins.model_dump(mode="json", by_alias=True, exclude_none=True)
-            ).encode(),
-        },
+    pins = read_pins_label(image.labels, built.tags[0]).pins
+    sbom = stack_sbom(
+        stack,
+        read_lock(lock_path(stack.path)),
+        platform_of(image),
+        site=here.site,
+        store=here.store,
+        observer=observer,
+        config_digest=built.config_digest,
     )
+    documents = {
+        "sbom.json": sbom.decode(),
+        "pins.json": json_text(pins.model_dump(mode="json", by_alias=True, exclude_none=True)),
+    }
+    here.store.put_record(kind, built.config_digest, documents)
+    return documents
 
 
 def _lines(row: dict[str, Any]) -> str:
