@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from stackbuild.errors import BuildError
 from stackbuild.layers.tar_writer import MTIME
+from stackbuild.layers.tree import FileTree
 from stackbuild.spec.model import UserSpec
 
 _LAST_CHANGE = MTIME // 86_400  # days since 1970, so that shadow does not hold the day of the build
@@ -34,6 +35,18 @@ class User:
     uid: int
     gid: int
     home: str
+
+
+def accounts_of(tree: FileTree) -> Accounts:
+    """The account files of a tree, as they are there."""
+
+    def text(path: str) -> str | None:
+        entry = tree.get(path)
+        return entry.text if entry is not None and entry.kind == "file" else None
+
+    return Accounts(
+        text("etc/passwd") or "", text("etc/group") or "", text("etc/shadow"), text("etc/gshadow")
+    )
 
 
 def users(passwd: str) -> Iterator[User]:

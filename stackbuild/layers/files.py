@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Literal
 
 from stackbuild.errors import BuildError, SpecError
-from stackbuild.layers.accounts import owner_ids
+from stackbuild.layers.accounts import accounts_of, owner_ids
 from stackbuild.layers.interface import layer_key
-from stackbuild.layers.system import accounts_of
-from stackbuild.layers.tar_writer import LayerTarWriter, Sink, check_path
+from stackbuild.layers.paths import check_path
+from stackbuild.layers.tar_writer import LayerTarWriter, Sink
 from stackbuild.layers.tree import Additions, FileTree
 from stackbuild.spec.model import FileSpec, StackSpec
 

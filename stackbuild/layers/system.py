@@ -6,7 +6,7 @@ import posixpath
 from dataclasses import dataclass
 
 from stackbuild.errors import BuildError
-from stackbuild.layers.accounts import Accounts, User, with_user
+from stackbuild.layers.accounts import User, accounts_of, with_user
 from stackbuild.layers.interface import layer_key
 from stackbuild.layers.tar_writer import LayerTarWriter, Sink
 from stackbuild.layers.tree import Additions, Entry, FileTree
@@ -64,18 +64,6 @@ class SystemMaker:
         for path, uid, gid in self.directories:
             writer.add_directory(path, 0o755, uid, gid, owner="image")
         return writer.close()
-
-
-def accounts_of(tree: FileTree) -> Accounts:
-    """The account files of a tree, as they are there."""
-
-    def text(path: str) -> str | None:
-        entry = tree.get(path)
-        return entry.text if entry is not None and entry.kind == "file" else None
-
-    return Accounts(
-        text("etc/passwd") or "", text("etc/group") or "", text("etc/shadow"), text("etc/gshadow")
-    )
 
 
 def system_maker(image: ImageSpec, tree: FileTree) -> SystemMaker | None:

@@ -1,7 +1,6 @@
 """The one writer of layer tars: deterministic, streaming, and aware of the tree below (DESIGN §3.2).
 
-Same calls, same bytes: constant mtimes, numeric owners only, USTAR headers with PAX records (POSIX.1-2008,
-pax, "pax Interchange Format") only where USTAR cannot hold a value.
+Same calls, same bytes: constant mtimes, numeric owners only, no other times.
 """
 
 from __future__ import annotations
@@ -13,6 +12,8 @@ from io import BytesIO
 from typing import Protocol
 
 from stackbuild.errors import BuildError
+from stackbuild.layers.paths import WHITEOUT_PREFIX, check_path
+from stackbuild.layers.tar_blocks import CHUNK, Sink, TarBlocks
 from stackbuild.layers.tree import (
     ACCOUNT_FILES,
     XATTR_PREFIX,
@@ -23,22 +24,12 @@ from stackbuild.layers.tree import (
     resolve_path,
 )
 
+__all__ = ["MTIME", "LayerTarWriter", "Sink"]
+
 # Every mtime in every layer, in seconds since 1970: a constant, so that a new lock leaves other layers alone.
 MTIME = 1_700_000_000
 
-WHITEOUT_PREFIX = ".wh."  # OCI image-spec v1.1, layer.md: such a name deletes NAME of the layers below
-_CHUNK = 1 << 20
-_RECORD = 10 * 1024  # tar(5): archives are padded to whole records of 20 blocks
-_ZEROS = bytes(_RECORD)
-
 Xattrs = tuple[tuple[str, str], ...]
-
-
-class Sink(Protocol):
-    """Where a layer's bytes go."""
-
-    def write(self, data: bytes, /) -> object:
-        """Take all of ``data``."""
 
 
 class Source(Protocol):
@@ -64,15 +55,12 @@ class LayerTarWriter:
     """
 
     def __init__(self, sink: Sink, tree: FileTree, *, mtime: int = MTIME, mirror: bool = False) -> None:
-        self._sink = sink
+        self._blocks = TarBlocks(sink)
         self._tree = tree
         self._mtime = mtime
         self._mirror = mirror
         self._written: dict[str, Entry | None] = {}
         self._resolved: dict[str, str] = {}  # parent as given -> as resolved and emitted
-        self._pending: list[bytes] = []
-        self._pending_size = 0
-        self._size = 0
 
     @property
     def empty(self) -> bool:
@@ -218,9 +206,7 @@ class LayerTarWriter:
         Returns:
             What the layer adds to the tree; empty when the layer must not be kept.
         """
-        end = 2 * tarfile.BLOCKSIZE
-        self._emit(_ZEROS[: end + -(self._size + end) % _RECORD])
-        self._flush()
+        self._blocks.end()
         return self._written
 
     def _lookup(self, path: str) -> Entry | None:
@@ -281,25 +267,6 @@ class LayerTarWriter:
         check_one_writer(path, self._tree.get(path), entry)
         self._written[path] = entry
 
-    def _copy(self, path: str, data: bytes | Source, size: int, owner: str, *, keep: bool) -> str:
-        """Pass ``data`` on in blocks while hashing it, then pad to a whole tar block."""
-        stream = BytesIO(data) if isinstance(data, bytes) else data
-        digest = hashlib.sha256()
-        left = size
-        while left:
-            block = stream.read(min(left, _CHUNK))
-            if not block:
-                raise _wrong_size(path, owner, size, "ends early")
-            left -= len(block)
-            digest.update(block)
-            if keep:
-                self._emit(block)
-        if stream.read(1):
-            raise _wrong_size(path, owner, size, "goes on")
-        if keep and (padding := -size % tarfile.BLOCKSIZE):
-            self._emit(_ZEROS[:padding])
-        return digest.hexdigest()
-
     def _emit_header(
         self,
         path: str,
@@ -316,56 +283,26 @@ class LayerTarWriter:
         info.type, info.mode, info.uid, info.gid = kind, mode & 0o7777, uid, gid
         info.size, info.linkname, info.mtime = size, linkname, self._mtime
         info.pax_headers = {XATTR_PREFIX + name: value for name, value in sorted(xattrs)}
-        self._emit(_header(info))
+        self._blocks.header(info)
 
-    def _emit(self, block: bytes) -> None:
-        self._pending.append(block)
-        self._pending_size += len(block)
-        self._size += len(block)
-        if self._pending_size >= _CHUNK:
-            self._flush()
-
-    def _flush(self) -> None:
-        if self._pending:
-            self._sink.write(b"".join(self._pending) if len(self._pending) > 1 else self._pending[0])
-            self._pending, self._pending_size = [], 0
-
-
-def check_path(path: str, owner: str = "") -> None:
-    """Refuse a path that could land anywhere but below the root, or that an engine would take as a command.
-
-    Args:
-        path: As an input gives it; relative, without leading slash.
-        owner: The input, named in the message.
-
-    Raises:
-        BuildError: ``path-escape`` or ``whiteout-refused``.
-    """
-    source = f"{owner}: " if owner else ""
-    parts = path.split("/")
-    if not path or path.startswith("/") or "\0" in path or any(part in ("", ".", "..") for part in parts):
-        raise BuildError(
-            f"{source}the path {path!r} is absolute, empty or leaves its folder",
-            code="path-escape",
-            do="Do not use this input; report it to whoever made it.",
-        )
-    if any(part.startswith(WHITEOUT_PREFIX) for part in parts):
-        raise BuildError(
-            f"{source}the path {path!r} has a name that begins with {WHITEOUT_PREFIX!r}: engines would "
-            "delete a file of the base",
-            code="whiteout-refused",
-            do="Do not use this input; report it to whoever made it.",
-        )
-
-
-def _header(info: tarfile.TarInfo) -> bytes:
-    """USTAR where it can hold the values (its prefix field takes long paths), else PAX."""
-    if not info.pax_headers and info.name.isascii() and info.linkname.isascii():
-        try:
-            return info.tobuf(tarfile.USTAR_FORMAT, "utf-8", "surrogateescape")
-        except ValueError:
-            pass  # a name, size or owner too long for USTAR
-    return info.tobuf(tarfile.PAX_FORMAT, "utf-8", "surrogateescape")
+    def _copy(self, path: str, data: bytes | Source, size: int, owner: str, *, keep: bool) -> str:
+        """Pass ``data`` on in blocks while hashing it, then pad to a whole tar block."""
+        stream = BytesIO(data) if isinstance(data, bytes) else data
+        digest = hashlib.sha256()
+        left = size
+        while left:
+            block = stream.read(min(left, CHUNK))
+            if not block:
+                raise _wrong_size(path, owner, size, "ends early")
+            left -= len(block)
+            digest.update(block)
+            if keep:
+                self._blocks.content(block)
+        if stream.read(1):
+            raise _wrong_size(path, owner, size, "goes on")
+        if keep:
+            self._blocks.pad()
+        return digest.hexdigest()
 
 
 def _conflict(path: str, before: Entry | None, owner: str) -> BuildError:

@@ -19,6 +19,7 @@ from packaging.tags import Tag, compatible_tags, cpython_tags
 from packaging.utils import parse_wheel_filename
 
 from stackbuild.errors import BuildError
+from stackbuild.layers.background_sink import in_background
 from stackbuild.layers.interface import layer_key
 from stackbuild.layers.tar_writer import LayerTarWriter, Sink
 from stackbuild.layers.tree import Additions, FileTree
@@ -32,19 +33,18 @@ _MACHINES = {"linux/amd64": "x86_64", "linux/arm64": "aarch64"}
 # PEP 600: the older names of manylinux tags, by minor version of glibc 2.
 _LEGACY_MANYLINUX = {17: "manylinux2014", 12: "manylinux2010", 5: "manylinux1"}
 
-# What the zip reader and the installer library raise on archives and metadata that make no sense.
+# What reading an entry of a damaged archive raises.
+_UNREADABLE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError)
+# What the installer library raises besides, on metadata that makes no sense.
 _DAMAGED = (
-    zipfile.BadZipFile,
-    zlib.error,
+    *_UNREADABLE,
     InstallerError,
     InvalidRecordEntry,
     configparser.Error,
     AssertionError,
     AttributeError,
-    EOFError,
     IndexError,
     KeyError,
-    NotImplementedError,
     OverflowError,
     TypeError,
     ValueError,
@@ -102,15 +102,15 @@ class WheelsMaker:
             BuildError: naming wheel and entry, for a wheel that is hostile, damaged or for another platform;
                 naming both wheels, for a path with two contents.
         """
-        writer = LayerTarWriter(sink, tree)
         with ExitStack() as stack:
+            writer = LayerTarWriter(stack.enter_context(in_background(sink)), tree)
             files: list[PlannedFile] = []
             for index in range(len(self.wheels)):
                 files.extend(self._plan(index, stack))
             files.sort(key=lambda planned: (planned.path.split("/"), planned.wheel))
             for planned in files:
                 self._write(writer, planned)
-        return writer.close()
+            return writer.close()
 
     def _plan(self, index: int, stack: ExitStack) -> Sequence[PlannedFile]:
         each = self.wheels[index]
@@ -130,7 +130,7 @@ class WheelsMaker:
             with _damage_as_error(wheel.file):
                 writer.add_file(planned.path, content, len(content), planned.mode, owner=owner)
             return
-        with _damage_as_error(wheel.file, content.name), content.open() as stream:
+        with _damage_as_error(wheel.file, content.name, _UNREADABLE), content.open() as stream:
             sha256 = writer.add_file(planned.path, stream, content.size, planned.mode, owner=owner)
         _check_record(wheel.file, content, sha256)
 
@@ -228,13 +228,15 @@ def _check_record(file: str, member: Member, sha256: str) -> None:
 
 
 @contextmanager
-def _damage_as_error(file: str, entry: str = "") -> Iterator[None]:
-    """Turn what damaged archives raise into an error that names the wheel, and the entry where known."""
+def _damage_as_error(
+    file: str, entry: str = "", damage: tuple[type[Exception], ...] = _DAMAGED
+) -> Iterator[None]:
+    """Turn what damaged archives raise into an error that names the wheel, and the entry being read."""
     try:
         yield
     except BuildError as error:
         error.where = error.where or (f"{file}, {entry}" if entry else file)
         raise
-    except _DAMAGED as error:
+    except damage as error:
         where = f"the entry {entry}" if entry else "it"
         raise refused(file, f"{where} is damaged: {error or type(error).__name__}") from error

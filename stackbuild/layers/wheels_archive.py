@@ -20,7 +20,7 @@ from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel
 from packaging.version import InvalidVersion, Version
 
 from stackbuild.errors import BuildError
-from stackbuild.layers.tar_writer import check_path
+from stackbuild.layers.paths import check_path
 from stackbuild.lock.model import LockedWheel
 
 # What a metadata file may unpack to: RECORD of the largest wheels known is about 2 MB.

@@ -14,7 +14,7 @@ from installer.records import Hash, RecordEntry
 from installer.scripts import Script
 from installer.utils import Scheme, construct_record_file
 
-from stackbuild.layers.tar_writer import check_path
+from stackbuild.layers.paths import check_path
 from stackbuild.layers.venv import VENV_PYTHON, VenvLayout
 from stackbuild.layers.wheels_archive import Member, record_hash, refused
 
