@@ -30,9 +30,14 @@ class Full:
 @pytest.mark.parametrize("blocks", [3, 100])
 def test_a_failure_of_the_sink_is_raised_and_nothing_hangs(blocks: int) -> None:
     full = Full()
-    with pytest.raises(OSError, match="No space left"), in_background(full) as background:
-        for _ in range(blocks):
-            background.write(b"x")
+
+    def fill() -> None:
+        with in_background(full) as background:
+            for _ in range(blocks):
+                background.write(b"x")
+
+    with pytest.raises(OSError, match="No space left"):
+        fill()
     assert full.blocks == 3
 
 
