@@ -7,11 +7,14 @@ from collections.abc import Iterator
 from urllib.parse import unquote, urlsplit
 
 from packaging.requirements import InvalidRequirement, Requirement
+from packaging.tags import compatible_tags, cpython_tags
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 from packaging.version import InvalidVersion, Version
 
+from stackbuild.spec.index_rules import framework_index, indexes
 from stackbuild.spec.messages import closest
 from stackbuild.spec.model import StackSpec, WheelUrl
+from stackbuild.spec.requirement_texts import only_version, requirement_of, requirements_of, version_of
 from stackbuild.spec.rule import Violation
 
 TORCH_FAMILY = ("torch", "torchvision", "torchaudio", "triton")
@@ -23,82 +26,7 @@ KNOWN_FRAMEWORKS = (
     "tensorrt-cu12",
     "tensorrt-cu13",
 )
-TORCH_CHANNELS = "https://download.pytorch.org/whl"
 _FILE_NAME = re.compile(r"\S+\.(txt|toml|lock|in)")
-_RESERVED_INDEX = re.compile(r"default|url|pytorch-[a-z0-9.]+")
-
-
-def is_root_channel(url: str) -> bool:
-    """Return whether a URL is torch's channel root, which lists every variant at once (case B03)."""
-    parts = urlsplit(url)
-    return parts.hostname == "download.pytorch.org" and parts.path.rstrip("/") in (
-        "",
-        "/whl",
-        "/whl/nightly",
-        "/whl/test",
-        "/whl/torch_stable.html",
-    )
-
-
-def suggested_channel(version: str | None, variant: str | None) -> str:
-    """Return the channel of a variant; without one, the newest CUDA channel known for that torch release."""
-    if variant is None or variant == "auto":
-        from stackbuild.facts.tables import Facts  # only a mistaken spec pays for reading the tables
-
-        numbers = (*Version(version).release, 0, 0)[:3] if version else ()
-        release = Facts().torch_release(".".join(str(number) for number in numbers))
-        cuda = [channel for channel in (release.channels if release else ()) if channel.startswith("cu")]
-        variant = max(cuda, key=lambda channel: int(channel[2:]), default="cuXXX")
-    return f"{TORCH_CHANNELS}/{variant}"
-
-
-def _root_channel(spec: StackSpec, path: tuple[str | int, ...]) -> Violation:
-    torch = spec.frameworks.get("torch")
-    version = torch.version if torch and torch.version and _version(torch.version) else None
-    if version is None:
-        version = next(
-            (
-                str(_only_version(r))
-                for _, r in _requirements(spec)
-                if canonicalize_name(r.name) == "torch" and _only_version(r)
-            ),
-            None,
-        )
-    channel = suggested_channel(version, torch.variant if torch else None)
-    return Violation(
-        path,
-        "the root of torch's channels mixes builds for the CPU, every CUDA and ROCm, and the name decides by chance",
-        f"Use one channel: {channel}; or remove the index and write frameworks: torch: "
-        f"{{variant: {channel.rsplit('/', 1)[1]}}}.",
-        "index-not-channel-specific",
-    )
-
-
-def _version(text: str) -> Version | None:
-    try:
-        return Version(text)
-    except InvalidVersion:
-        return None
-
-
-def _only_version(requirement: Requirement) -> Version | None:
-    """Return the version of a requirement that allows exactly one."""
-    specifiers = list(requirement.specifier)
-    if len(specifiers) == 1 and specifiers[0].operator in ("==", "===") and "*" not in specifiers[0].version:
-        return _version(specifiers[0].version)
-    return None
-
-
-def _parse(text: str) -> Requirement | None:
-    try:
-        return Requirement(text)
-    except InvalidRequirement:
-        return None
-
-
-def _requirements(spec: StackSpec) -> list[tuple[int, Requirement]]:
-    parsed = ((index, _parse(item)) for index, item in enumerate(spec.packages) if isinstance(item, str))
-    return [(index, requirement) for index, requirement in parsed if requirement is not None]
 
 
 def _frameworks(spec: StackSpec) -> Iterator[Violation]:
@@ -115,7 +43,7 @@ def _frameworks(spec: StackSpec) -> Iterator[Violation]:
             )
             continue
         if framework.version is not None:
-            version = _version(framework.version)
+            version = version_of(framework.version)
             if version is None:
                 yield Violation(
                     ("frameworks", name, "version"),
@@ -153,27 +81,7 @@ def _frameworks(spec: StackSpec) -> Iterator[Violation]:
                 f"Remove the variant: {name} follows torch.",
             )
         if framework.index is not None:
-            yield from _framework_index(spec, name, framework.index)
-
-
-def _framework_index(spec: StackSpec, name: str, index: str) -> Iterator[Violation]:
-    path = ("frameworks", name, "index")
-    if "://" in index:
-        if is_root_channel(index):
-            yield _root_channel(spec, path)
-        else:
-            yield Violation(
-                path,
-                "'index' is the name of an index, and this is a URL",
-                f"Add indexes: {{NAME: {{url: {index}, packages: [{name}]}}}} and remove index here.",
-            )
-    elif not _RESERVED_INDEX.fullmatch(index) and index not in spec.indexes:
-        near = closest(index, ["default", *spec.indexes])
-        yield Violation(
-            path,
-            f"there is no index '{index}'",
-            f"Did you mean '{near}'?" if near else "Write default, or a name under indexes.",
-        )
+            yield from framework_index(spec, name, framework.index)
 
 
 def _requirement_syntax(spec: StackSpec) -> Iterator[Violation]:
@@ -223,14 +131,14 @@ def _contradictions(spec: StackSpec) -> Iterator[Violation]:
     excluded = {canonicalize_name(name) for name in spec.exclude}
     pinned: dict[str, tuple[Version, str]] = {}
     for name, framework in spec.frameworks.items():
-        version = _version(framework.version) if framework.version else None
+        version = version_of(framework.version) if framework.version else None
         if version is not None:
             pinned[canonicalize_name(name)] = (version, "frameworks")
     entries: list[tuple[tuple[str | int, ...], Requirement]] = [
-        (("packages", index), requirement) for index, requirement in _requirements(spec)
+        (("packages", index), requirement) for index, requirement in requirements_of(spec)
     ]
     for index, text in enumerate(spec.constraints):
-        constraint = _parse(text)
+        constraint = requirement_of(text)
         if constraint is not None:
             entries.append((("constraints", index), constraint))
     for path, requirement in entries:
@@ -255,8 +163,18 @@ def _contradictions(spec: StackSpec) -> Iterator[Violation]:
                     f"'{requirement}' contradicts {name} {version} under {where}",
                     "Give the version in one place.",
                 )
-        elif (only := _only_version(requirement)) is not None:
+        elif (only := only_version(requirement)) is not None:
             pinned[name] = (only, str(path[0]))
+
+
+def _accepted(python: str) -> set[tuple[str, str]]:
+    """Return the interpreter and ABI tags that a CPython takes (packaging's order of tags, without platforms)."""
+    major, minor = (int(part) for part in python.split("."))
+    tags = [
+        *cpython_tags((major, minor), platforms=["any"]),
+        *compatible_tags((major, minor), f"cp{major}{minor}", ["any"]),
+    ]
+    return {(tag.interpreter, tag.abi) for tag in tags}
 
 
 def _wheels(spec: StackSpec) -> Iterator[Violation]:
@@ -274,16 +192,11 @@ def _wheels(spec: StackSpec) -> Iterator[Violation]:
                 "Keep the name that the wheel was built with: NAME-VERSION-PYTHON-ABI-PLATFORM.whl.",
             )
             continue
-        interpreters = {tag.interpreter for tag in tags}
-        wanted = "cp" + spec.python.replace(".", "")
-        if (
-            spec.python != "none"
-            and not any(
-                interpreter in ("py3", "py2.py3", wanted) or interpreter.startswith("py3")
-                for interpreter in interpreters
-            )
-            and not any(tag.abi == "abi3" for tag in tags)
+        if spec.python != "none" and not {(tag.interpreter, tag.abi) for tag in tags} & _accepted(
+            spec.python
         ):
+            interpreters = {tag.interpreter for tag in tags}
+            wanted = "cp" + spec.python.replace(".", "")
             yield Violation(
                 path,
                 f"'{file}' is for {', '.join(sorted(interpreters))}, and the stack has {wanted}",
@@ -293,39 +206,4 @@ def _wheels(spec: StackSpec) -> Iterator[Violation]:
             yield Violation(path, f"'{file}' is not a wheel for Linux", "Take the manylinux wheel.")
 
 
-def _indexes(spec: StackSpec) -> Iterator[Violation]:
-    bound: dict[str, str] = {}
-    for name, index in spec.indexes.items():
-        if not re.fullmatch(r"[A-Za-z0-9]+([._-][A-Za-z0-9]+)*", name):
-            yield Violation(
-                ("indexes", name), f"'{name}' cannot be an index's name", "Use letters, digits and - ."
-            )
-        elif _RESERVED_INDEX.fullmatch(name):
-            yield Violation(
-                ("indexes", name),
-                f"'{name}' is the name of an index that is always there",
-                "Choose another name; a mirror of it belongs in stackbuild.toml.",
-            )
-        if is_root_channel(index.url):
-            yield _root_channel(spec, ("indexes", name, "url"))
-        if urlsplit(index.url).username or urlsplit(index.url).password:
-            yield Violation(
-                ("indexes", name, "url"),
-                "the URL holds a user name or password",
-                "Keep credentials out of the spec: use a netrc file or the site file.",
-            )
-        for position, package in enumerate(index.packages):
-            path = ("indexes", name, "packages", position)
-            canonical = canonicalize_name(package)
-            if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", canonical):
-                yield Violation(path, f"'{package}' is not a distribution name", "Write the bare name.")
-            elif canonical in bound:
-                yield Violation(
-                    path,
-                    f"'{package}' is bound to the index '{bound[canonical]}' already",
-                    "A package comes from one index and only from there.",
-                )
-            bound.setdefault(canonical, name)
-
-
-PACKAGE_RULES = (_frameworks, _requirement_syntax, _contradictions, _wheels, _indexes)
+PACKAGE_RULES = (_frameworks, _requirement_syntax, _contradictions, _wheels, indexes)

@@ -19,7 +19,7 @@ from stackbuild.errors import SpecProblem
 
 MAX_BYTES = 262_144  # the longest spec in use is a few kilobytes
 MAX_DEPTH = 40
-MAX_NODES = 20_000
+MAX_EVENTS = 20_000
 
 Path = tuple[str | int, ...]
 _TAG = "tag:yaml.org,2002:"
@@ -52,7 +52,6 @@ class YamlReader:
         self._content = content
         self._lines: list[str] = []
         self._tree = YamlTree()
-        self._nodes = 0
 
     def read(self) -> YamlTree:
         """Return the tree; with ``problems`` when the text is not usable YAML."""
@@ -105,7 +104,10 @@ class YamlReader:
     def _shape_is_sane(self, text: str) -> bool:
         """Walk the events, which needs no recursion, to refuse what composing could not survive."""
         depth = 0
-        for event in YAML(typ="safe", pure=True).parse(text):
+        for number, event in enumerate(YAML(typ="safe", pure=True).parse(text)):
+            if number > MAX_EVENTS:
+                self._report(0, 0, f"more than {MAX_EVENTS} keys and values")
+                return False
             if isinstance(event, CollectionStartEvent):
                 depth += 1
             elif isinstance(event, CollectionEndEvent):
@@ -156,9 +158,6 @@ class YamlReader:
             self._tree.data = self._convert(root, ())
 
     def _convert(self, node: Node, path: Path) -> Any:
-        self._nodes += 1
-        if self._nodes > MAX_NODES:
-            raise ValueError(f"more than {MAX_NODES} values")
         mark = node.start_mark
         written = mark.buffer[mark.index : node.end_mark.index] if isinstance(node, ScalarNode) else ""
         self._tree.values[path] = Place(mark.line + 1, mark.column + 1, written.strip())

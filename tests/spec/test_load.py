@@ -102,6 +102,11 @@ apt: [libgomp1, libgomp1]
     assert "listed twice" in found[5].message
 
 
+def test_places_stay_right_beside_an_entry_that_is_left_out(tmp_path: Path) -> None:
+    found = problems(tmp_path, MINIMAL + "packages:\n  - 3\n  - foo = 1\n")
+    assert [(p.line, p.column) for p in found] == [(6, 5), (7, 5)]
+
+
 def test_the_error_shows_file_line_column_and_the_offending_text(tmp_path: Path) -> None:
     with pytest.raises(SpecError) as caught:
         load_spec(write(tmp_path, MINIMAL + "framworks: {}\n"))
@@ -132,6 +137,7 @@ def test_the_error_shows_file_line_column_and_the_offending_text(tmp_path: Path)
         (b"schema: " + b"[" * 5000, "nested deeper"),
         (b"a: &a [x]\nb: &b [*a, *a]\nc: &c [*b, *b]\n", "anchors and aliases"),
         (b"a: &a [*a]\n", "anchors and aliases"),
+        (b"a:\n" + b"- x\n" * 40_000, "more than 20000 keys and values"),
         (b"schema: 1\n---\nschema: 1\n", "this is not YAML"),
         (b"schema: 1\x01\n", "this is not YAML"),
     ],
@@ -220,12 +226,27 @@ def test_a_mistake_is_named_where_it_stands(
     [
         ("flash.whl", "not a wheel's file name"),
         ("a-1.0-cp311-cp311-linux_x86_64.whl", "is for cp311, and the stack has cp312"),
+        ("a-1.0-cp313-abi3-linux_x86_64.whl", "is for cp313, and the stack has cp312"),
         ("a-1.0-py3-none-win_amd64.whl", "not a wheel for Linux"),
     ],
 )
 def test_a_wheel_by_url_must_be_a_wheel_that_fits(tmp_path: Path, file: str, message: str) -> None:
     addition = f'packages: [{{url: "https://wheels.example/{file}", sha256: {SHA}}}]\n'
     assert message in only(tmp_path, MINIMAL + addition).message
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        "a-1.0-py3-none-any.whl",
+        "a-1.0-py2.py3-none-any.whl",
+        "a-1.0-cp38-abi3-manylinux_2_28_x86_64.whl",
+        "torch-2.9.1%2Bcu130-cp312-cp312-manylinux_2_28_x86_64.whl",
+    ],
+)
+def test_wheels_by_url_that_fit(tmp_path: Path, file: str) -> None:
+    addition = f'packages: [{{url: "https://wheels.example/{file}", sha256: {SHA}}}]\n'
+    load_spec(write(tmp_path, MINIMAL + addition))
 
 
 def test_a_package_comes_from_one_index(tmp_path: Path) -> None:

@@ -329,6 +329,38 @@ def test_poetry_lock_takes_groups_and_extras(tmp_path: Path) -> None:
     ]
 
 
+def test_poetry_lock_of_version_1_1_keeps_hashes_and_extras_apart(tmp_path: Path) -> None:
+    text = f"""\
+[[package]]
+name = "attrs"
+version = "22.1.0"
+category = "main"
+optional = false
+[[package]]
+name = "nvtx"
+version = "0.2.11"
+category = "main"
+optional = true
+[[package]]
+name = "pytest"
+version = "8.0.0"
+category = "dev"
+optional = false
+[extras]
+gpu = ["nvtx (>=0.2)"]
+[metadata]
+lock-version = "1.1"
+[metadata.files]
+attrs = [{{file = "attrs-22.1.0-py2.py3-none-any.whl", hash = "sha256:{B}"}}]
+nvtx = [{{file = "nvtx-0.2.11-cp311-cp311-manylinux1_x86_64.whl", hash = "sha256:{C}"}}]
+pytest = [{{file = "pytest-8.0.0.tar.gz", hash = "sha256:{A}"}}]
+"""
+    found = read(tmp_path, "poetry.lock", text)
+    assert [(pin.requirement, pin.hashes) for pin in found.pins] == [("attrs==22.1.0", (B,))]
+    assert pinned(read(tmp_path, "poetry.lock", text, extras=["gpu"])) == ["attrs==22.1.0", "nvtx==0.2.11"]
+    assert "no wheel, only a source" in str(refused(tmp_path, "poetry.lock", text, groups=["dev"]))
+
+
 def test_poetry_lock_that_does_not_say_its_groups_is_refused(tmp_path: Path) -> None:
     text = '[[package]]\nname = "a"\nversion = "1"\n[metadata]\nlock-version = "2.0"\n'
     error = refused(tmp_path, "poetry.lock", text)

@@ -17,8 +17,8 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from stackbuild.errors import SpecError, SpecProblem
-from stackbuild.spec.package_rules import is_root_channel, suggested_channel
 from stackbuild.spec.requirement_files.interface import FileContent, Listed, Pin, Selection, read_text
+from stackbuild.spec.torch_channels import is_root_channel, suggested_channel
 
 _COMMENT = re.compile(r"(^|\s)#.*$")
 _HASH = re.compile(r"(?:^|\s)--hash(?:=|\s+)(\S+)")
