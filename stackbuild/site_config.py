@@ -14,6 +14,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from stackbuild.errors import UsageError
+from stackbuild.site_policy import Policy
 
 SITE_FILE = "stackbuild.toml"
 # Where PyTorch publishes one channel per build variant (pytorch.org, "Get started").
@@ -69,6 +70,9 @@ class SiteConfig(_SiteModel):
     )
     ca_bundle: Path | None = Field(default=None, description="PEM file used in place of the system's")
     store: Path | None = Field(default=None, description="folder of the store")
+    policy: Policy = Field(
+        default=Policy(), description="what this site allows and how grave it takes things"
+    )
 
     @field_validator("indexes", mode="before")
     @classmethod

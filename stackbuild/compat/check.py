@@ -9,12 +9,13 @@ from typing import Literal
 
 from stackbuild.compat.contents import Contents, needs
 from stackbuild.compat.judge import Answer, HostJudge, answer_of, judge_image
-from stackbuild.compat.policy import Policy, judge_policy, with_severities, with_waivers
+from stackbuild.compat.policy import judge_policy, with_severities, with_waivers
 from stackbuild.compat.report import Cell, CheckedStack, CheckReport, check_report
 from stackbuild.compat.subject import Compatibility, HostOffer, ImageNeeds
 from stackbuild.compat.variants import newest_fitting, oldest_driver
 from stackbuild.facts.tables import Facts
 from stackbuild.findings import Finding, Verdict
+from stackbuild.site_policy import Policy
 from stackbuild.spec.model import Waiver
 
 

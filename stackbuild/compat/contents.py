@@ -230,6 +230,30 @@ def contents_of_image(
     )
 
 
+def contents_of_cuda_tag(
+    name: str, image: str, tag: str, facts: Facts, platform: str = "linux/amd64"
+) -> Contents:
+    """What an nvidia/cuda image holds by its tag and the facts alone, for when nobody can be asked for it."""
+    parsed = parse_cuda_tag(tag)
+    cuda = parsed.cuda if parsed else None
+    return Contents(
+        name=name,
+        platform=platform,
+        base_image=image,
+        base_tag=tag,
+        os=parsed.os if parsed else "",
+        base_cuda=cuda,
+        environment={
+            "CUDA_VERSION": parsed.release,
+            "NVIDIA_REQUIRE_CUDA": known_requirement(parsed.cuda, facts),
+        }
+        if parsed
+        else {},
+        compat=_base_compat(cuda, platform),
+        expects_gpu=True,
+    )
+
+
 def torch_variant_of(version: str, machine: str, facts: Facts) -> str | None:
     """The build variant of a torch version: its local label, else what the default index ships; None if unknown."""
     public, _, local = version.partition("+")

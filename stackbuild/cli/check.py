@@ -1,0 +1,213 @@
+"""``stackbuild check``: judge stacks and images, by themselves and on hosts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from stackbuild.cli.options import output_options, stack_argument
+
+if TYPE_CHECKING:
+    from stackbuild.cli.context import Project
+    from stackbuild.compat.check import Subject
+    from stackbuild.compat.report import CheckReport
+    from stackbuild.compat.subject import HostOffer
+    from stackbuild.facts.tables import Facts
+    from stackbuild.spec.load import LoadedSpec
+
+
+@click.command("check")
+@stack_argument
+@click.option("--all", "everything", is_flag=True, help="Every stack in stacks/.")
+@click.option(
+    "--host",
+    "host_files",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path, allow_dash=True),
+    metavar="FILE",
+    help="A host, as 'stackbuild host --format json' writes it; may be repeated.",
+)
+@click.option(
+    "--fleet",
+    "fleets",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path, allow_dash=True),
+    metavar="FILE",
+    help="A file of hosts: JSON or YAML, nvidia-smi output, Kubernetes nodes, Slurm nodes.",
+)
+@click.option("--driver", metavar="VERSION", help="A host by its driver, for example 535.183.01.")
+@click.option("--gpu", "gpus", multiple=True, metavar="NAME|CC", help="A GPU of that host; may be repeated.")
+@click.option("--strict", is_flag=True, help="A WARN fails.")
+@output_options(formats=("table", "json", "github"))
+def command(
+    stacks: tuple[str, ...],
+    everything: bool,
+    host_files: tuple[Path, ...],
+    fleets: tuple[Path, ...],
+    driver: str | None,
+    gpus: tuple[str, ...],
+    strict: bool,
+    format_: str,
+    output: Path | None,
+    quiet: bool,  # noqa: ARG001
+    verbose: bool,
+) -> None:
+    """Judge stacks before anything is built, without Docker and without a GPU.
+
+    A STACK is a spec by name or path, or an image reference. Without a host, the target of each spec is
+    its host. Exit codes: 0 passed, 1 a gate failed, 3 a spec or lock is invalid, 5 could not be judged.
+    """
+    from datetime import UTC, datetime
+
+    from stackbuild.cli.context import project
+    from stackbuild.cli.output import json_text, plain, write_result
+    from stackbuild.compat.check import check
+    from stackbuild.compat.report import check_report
+    from stackbuild.facts.tables import Facts
+    from stackbuild.findings import exit_code_of
+
+    here = project()
+    facts = Facts()
+    today = datetime.now(UTC).date()
+    hosts = _hosts(host_files, fleets, driver, gpus, facts)
+    named = stacks if stacks or everything else tuple(str(path) for path in here.stacks((), everything=True))
+    reports = []
+    specs: dict[str, LoadedSpec] = {}
+    for subjects, target in _subjects(here, named, everything, facts, specs):
+        on = hosts or ([target] if target is not None else [])
+        reports.append(check(subjects, on, facts, here.site.policy, today))
+    report = _joined(reports) if hosts else None
+    shown = report or check_report(
+        [stack for part in reports for stack in part.stacks],
+        [],
+        [cell for part in reports for cell in part.cells],
+    )
+    if format_ == "json":
+        write_result(json_text(shown.model_dump(mode="json", by_alias=True)), output)
+    elif format_ == "github":
+        write_result(_annotations(shown, specs), output)
+    else:
+        import shutil
+        import sys
+
+        from stackbuild.reports.matrix import render_matrix
+
+        colour = output is None and not plain(sys.stdout)
+        width = shutil.get_terminal_size().columns
+        write_result(render_matrix(shown, colour=colour, width=width, verbose=verbose), output)
+    click.get_current_context().exit(int(exit_code_of(shown.findings, strict=strict)))
+
+
+def _joined(reports: list[CheckReport]) -> CheckReport:
+    from stackbuild.compat.report import check_report
+
+    return check_report(
+        [stack for report in reports for stack in report.stacks],
+        reports[0].hosts if reports else (),
+        [cell for report in reports for cell in report.cells],
+    )
+
+
+def _hosts(
+    files: tuple[Path, ...], fleets: tuple[Path, ...], driver: str | None, gpus: tuple[str, ...], facts: Facts
+) -> list[HostOffer]:
+    from stackbuild.compat.offer import described_offer, host_offer
+
+    found: list[HostOffer] = []
+    if files or fleets:
+        from stackbuild.host.fleet import read_hosts
+
+        for file in (*files, *fleets):
+            found.extend(host_offer(host, facts) for host in read_hosts(file))
+    if driver is not None or gpus:
+        found.append(described_offer(driver, gpus, facts))
+    return found
+
+
+def _subjects(
+    here: Project, names: tuple[str, ...], everything: bool, facts: Facts, specs: dict[str, LoadedSpec]
+) -> list[tuple[tuple[Subject, ...], HostOffer | None]]:
+    from stackbuild.compat.offer import target_offer
+    from stackbuild.compat.subjects import subject_of_stack
+    from stackbuild.errors import LockError
+    from stackbuild.lock.file import lock_path, read_lock, staleness
+    from stackbuild.spec.load import load_spec
+
+    found: list[tuple[tuple[Subject, ...], HostOffer | None]] = []
+    paths = here.stacks((), everything=True) if everything else []
+    for name in names:
+        if _is_image(name):
+            found.append(((_image_subject(here, name, None, facts),), None))
+        else:
+            paths.append(here.stack(name))
+    for path in paths:
+        loaded = load_spec(path)
+        spec = loaded.spec
+        specs[str(path)] = loaded
+        target = target_offer(spec.target, facts) if spec.target.driver or spec.target.gpus else None
+        if spec.external is not None:
+            found.append(((_image_subject(here, spec.external, loaded, facts),), target))
+            continue
+        try:
+            lock = read_lock(lock_path(path))
+        except LockError as error:
+            if error.code != "lock-missing":
+                raise
+            lock = None
+        stale = staleness(lock, spec, loaded.folder) if lock is not None else ""
+        found.append((subject_of_stack(spec, str(path), lock, stale, facts), target))
+    return found
+
+
+def _image_subject(here: Project, reference: str, loaded: LoadedSpec | None, facts: Facts) -> Subject:
+    """An image's subject from the engine where it has the image, else from the registry."""
+    from stackbuild.compat.cuda_tag import is_cuda_image, parse_cuda_tag
+    from stackbuild.compat.subjects import subject_of_cuda_tag, subject_of_image
+    from stackbuild.errors import NotJudgedError
+    from stackbuild.publish.image_reference import find_image, split_reference
+
+    try:
+        image = find_image(reference, here.site)
+    except NotJudgedError as error:
+        repository, tag, _ = split_reference(reference)
+        if not is_cuda_image(repository) or parse_cuda_tag(tag) is None:
+            raise
+        return subject_of_cuda_tag(reference, repository, tag, str(error.what), facts)
+    name = loaded.spec.name if loaded else reference
+    return subject_of_image(name, image.config, image.platform, image.pins, loaded.spec if loaded else None)
+
+
+def _is_image(name: str) -> bool:
+    return (":" in name or "@" in name) and not name.endswith((".yaml", ".yml"))
+
+
+def _annotations(report: CheckReport, specs: dict[str, LoadedSpec]) -> str:
+    """Every finding at the line of the spec that it is about."""
+    from stackbuild.compat.spec_key import spec_key
+    from stackbuild.reports.github import annotation, lines
+
+    paths = {stack.stack: stack.path for stack in report.stacks}
+    told: list[str] = []
+    rows = [(stack.stack, "", stack.findings) for stack in report.stacks]
+    rows += [(cell.stack, cell.host, cell.findings) for cell in report.cells]
+    for name, host, findings in rows:
+        loaded = specs.get(paths[name])
+        for finding in findings:
+            line = column = 1
+            if loaded is not None:
+                where = loaded.where(*spec_key(finding)).rsplit(":", 2)
+                line, column = int(where[1]), int(where[2])
+            told.append(
+                annotation(
+                    finding, file=_from_here(paths[name]) or name, line=line, column=column, about=host
+                )
+            )
+    return lines(told)
+
+
+def _from_here(path: str) -> str:
+    """A path relative to the current folder where it lies below it: annotations want paths of the checkout."""
+    here = Path.cwd()
+    return str(Path(path).relative_to(here)) if path and Path(path).is_relative_to(here) else path
