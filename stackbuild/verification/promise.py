@@ -13,10 +13,12 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from stackbuild.errors import SpecError
 from stackbuild.lock.model import ImageBaseLock, PlatformLock
+from stackbuild.publish.pin_list import PinList
 from stackbuild.spec.model import Platform, StackSpec
 
 Device = Literal["cpu", "cuda"]
 
+_VENV_PYTHON = "/opt/venv/bin/python"
 CPU_PROVIDER = "CPUExecutionProvider"
 # Distributions whose files are the module onnxruntime, and the execution provider each is chosen for.
 # Source: names of the packages that https://onnxruntime.ai/docs/install/ lists.
@@ -101,7 +103,7 @@ def promise_of_lock(spec: StackSpec, lock: PlatformLock, platform: Platform, spe
         platform=platform,
         device=_device_of_lock(spec, lock),
         python=lock.python.version if lock.python else None,
-        python_executable="/opt/venv/bin/python" if lock.python else None,
+        python_executable=_VENV_PYTHON if lock.python else None,
         os=f"{lock.os.id} {lock.os.version_id}",
         glibc=lock.os.glibc,
         distributions=tuple(
@@ -134,6 +136,25 @@ def promise_of_spec(spec: StackSpec, platform: Platform, spec_folder: Path) -> P
         onnxruntime=spec.frameworks[ort].version if ort else None,
         onnxruntime_distribution=ort,
         **_verify_part(spec, spec_folder),
+    )
+
+
+def promise_of_pins(pins: PinList, platform: Platform) -> Promise:
+    """The promise that an image's own pin list makes: what it names, and nothing else."""
+    cuda = bool(pins.cuda) or (pins.torch_variant or "").startswith("cu")
+    return Promise(
+        source="labels",
+        stack=pins.stack,
+        platform=platform,
+        device="cuda" if cuda or pins.onnxruntime_package == "onnxruntime-gpu" else "cpu",
+        python=pins.python,
+        python_executable=_VENV_PYTHON if pins.python else None,
+        os=pins.os,
+        glibc=pins.glibc,
+        torch=pins.torch,
+        torch_cuda=_torch_cuda(pins.torch, pins.torch_variant),
+        onnxruntime=pins.onnxruntime,
+        onnxruntime_distribution=pins.onnxruntime_package,
     )
 
 

@@ -10,9 +10,17 @@ from stackbuild.engine.docker_engine import Engine
 from stackbuild.engine.models import ImageInfo
 from stackbuild.errors import LockError, NotJudgedError
 from stackbuild.lock.file import lock_path, read_lock
+from stackbuild.publish.inspect import inspect_image
+from stackbuild.publish.labels import PINS_LABEL
 from stackbuild.spec.load import load_spec
 from stackbuild.spec.model import Platform
-from stackbuild.verification.promise import Promise, promise_of_image, promise_of_lock, promise_of_spec
+from stackbuild.verification.promise import (
+    Promise,
+    promise_of_image,
+    promise_of_lock,
+    promise_of_pins,
+    promise_of_spec,
+)
 
 
 @dataclass(frozen=True)
@@ -51,11 +59,19 @@ def target_of_stack(engine: Engine, spec_path: Path) -> VerifyTarget:
 def target_of_image(engine: Engine, reference: str) -> VerifyTarget:
     """An image by name or id, promised by its own labels and configuration.
 
+    A pin list counts as far as its layers are the recorded ones: an image built on top, or one whose
+    label was copied, promises what its configuration says.
+
     Raises:
-        NotJudgedError: ``image-missing``.
+        NotJudgedError: ``image-missing``, ``pin-list-unreadable``.
     """
     image = _present(engine, reference, "Build it, or pull it first.")
-    return VerifyTarget(reference, promise_of_image(image.config, platform_of(image)))
+    platform = platform_of(image)
+    if PINS_LABEL in image.labels:
+        inspection = inspect_image(reference, image.labels, image.diff_ids)
+        if inspection.pins is not None:
+            return VerifyTarget(reference, promise_of_pins(inspection.pins, platform))
+    return VerifyTarget(reference, promise_of_image(image.config, platform))
 
 
 def platform_of(image: ImageInfo) -> Platform:

@@ -11,10 +11,17 @@ import pytest
 
 from stackbuild.errors import SpecError
 from stackbuild.lock.model import PlatformLock
+from stackbuild.publish.pin_list import BasePin, PinList
 from stackbuild.spec.model import StackSpec
 from stackbuild.verification.gpus import GpuSelection
 from stackbuild.verification.plan import plan_bytes, plan_gates
-from stackbuild.verification.promise import Promise, promise_of_image, promise_of_lock, promise_of_spec
+from stackbuild.verification.promise import (
+    Promise,
+    promise_of_image,
+    promise_of_lock,
+    promise_of_pins,
+    promise_of_spec,
+)
 from tests.verification.support import cpu_promise, cuda_promise
 
 DIGEST = "sha256:" + "a" * 64
@@ -117,6 +124,28 @@ def test_an_image_without_a_lock_promises_what_its_configuration_says() -> None:
     assert promise_of_image({"Env": ["PATH=/bin"]}, "linux/amd64").device == "cpu"
     promise = promise_of_image({"Env": ["CUDA_VERSION=13.0.3"]}, "linux/amd64")
     assert (promise.device, promise.provider) == ("cuda", "CUDAExecutionProvider")
+
+
+def test_a_pin_list_promises_what_it_names() -> None:
+    pins = PinList(
+        stack="torch-cu130",
+        os="ubuntu 24.04",
+        base=BasePin(name="nvidia/cuda:13.0.3-base-ubuntu24.04", digest=DIGEST),
+        glibc="2.39",
+        python="3.12.3",
+        cuda="13.0.96",
+        torch="2.14.1",
+        torch_variant="cu130",
+        onnxruntime="1.31.1",
+        onnxruntime_package="onnxruntime-gpu",
+        lock_sha256="c" * 64,
+    )
+    promise = promise_of_pins(pins, "linux/amd64")
+    assert (promise.source, promise.stack, promise.device) == ("labels", "torch-cu130", "cuda")
+    assert (promise.torch, promise.torch_cuda) == ("2.14.1", "13.0")
+    assert (promise.python, promise.python_executable) == ("3.12.3", "/opt/venv/bin/python")
+    assert promise.provider == "CUDAExecutionProvider"
+    assert promise.distributions == ()
 
 
 def test_the_digest_changes_with_anything_promised() -> None:
