@@ -18,7 +18,7 @@ def command(
     check: bool,
     format_: str,
     output: Path | None,
-    quiet: bool,
+    quiet: bool,  # noqa: ARG001
     verbose: bool,
 ) -> None:
     """Show a table of facts with sources, or the list of tables.

@@ -18,6 +18,7 @@ _PLATFORMS = {
     "aarch64": "linux/arm64",
     "arm64": "linux/arm64",
 }
+_SUGGESTED_GPUS = 5
 _BRAND_KINDS = {
     "tesla": "datacenter",
     "nvidia": "datacenter",
@@ -52,15 +53,22 @@ def named_gpu(text: str, facts: Facts) -> GpuOffer:
         UsageError: It is neither a product of the facts nor a compute capability.
     """
     row = facts.gpu(text)
+    like = facts.gpus_like(text)
+    if row is None and len(like) == 1:
+        row = like[0]
     if row is not None:
         return GpuOffer(row.product, parse_compute_capability(row.compute_capability), row.kind)
     try:
         capability = parse_compute_capability(text)
     except ValueError:
+        near = ", ".join(gpu.product for gpu in like[:_SUGGESTED_GPUS])
         raise UsageError(
-            f"GPU {text!r} is not in the facts and is no compute capability.",
+            f"GPU {text!r} is {'more than one product' if like else 'not a product of the facts'} "
+            "and is no compute capability.",
             code="unknown-gpu",
-            do="Name a product of 'stackbuild facts gpus', or a compute capability such as 9.0.",
+            do=f"Did you mean {near}?"
+            if near
+            else "Name a product of 'stackbuild facts gpus', or a compute capability such as 9.0.",
         ) from None
     return GpuOffer(f"compute capability {capability}", capability, None)
 

@@ -126,6 +126,11 @@ class Facts:
         """The product of that name; vendor words, spacing and memory sizes in ``name`` do not matter."""
         return _gpus().get(product_key(name))
 
+    def gpus_like(self, text: str) -> tuple[Gpu, ...]:
+        """The products whose names hold every word of ``text``: ``4090`` finds the GeForce RTX 4090."""
+        words = set(product_key(text).split())
+        return tuple(row for key, row in _gpus().items() if words and words <= set(key.split()))
+
     def torch_release(self, version: str) -> TorchRelease | None:
         """The torch release (public version, without local label)."""
         return _torch_releases().get(version)
