@@ -11,6 +11,7 @@ from packaging.utils import canonicalize_name
 
 from stackbuild.errors import LockError, NotJudgedError
 from stackbuild.lock.index_page import ACCEPT, IndexFile, parse_page
+from stackbuild.progress import Observer
 from stackbuild.site_config import DEFAULT_INDEX, IndexLocation, SiteConfig
 from stackbuild.spec.model import IndexSpec
 from stackbuild.store.http import HttpClient, RefusedError, TransferError
@@ -26,6 +27,7 @@ class Indexes:
         declared: The spec's own indexes; the site file goes first.
         default_url: Returns the default index's URL; asked only where the site file says nothing.
         http: The client.
+        observer: Told when an index is waited for.
     """
 
     def __init__(
@@ -35,11 +37,13 @@ class Indexes:
         *,
         default_url: Callable[[], str],
         http: HttpClient,
+        observer: Observer,
     ) -> None:
         self._site = site
         self._declared = declared
         self._default_url = default_url
         self._http = http
+        self._observer = observer
         self._guard = threading.Lock()
         self._locations: dict[str, IndexLocation] = {}
         self._pages: dict[tuple[str, str], tuple[IndexFile, ...] | None] = {}
@@ -95,7 +99,11 @@ class Indexes:
     def _remote_page(self, index: str, url: str, project: str) -> tuple[IndexFile, ...] | None:
         page_url = f"{url.rstrip('/')}/{quote(project)}/"
         try:
-            answer = self._http.read(page_url, {"Accept": ACCEPT})
+            answer = self._http.read(
+                page_url,
+                {"Accept": ACCEPT},
+                note=lambda message: self._observer.note(f"index {index}: {message}"),
+            )
             return parse_page(answer.body, answer.headers.get("Content-Type", ""), answer.url)
         except TransferError as error:
             raise unreachable(index, page_url, error) from error

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from packaging.requirements import Requirement
@@ -30,6 +29,7 @@ from stackbuild.site_config import SiteConfig
 from stackbuild.spec.model import FrameworkSpec, Platform, StackSpec, WheelUrl
 from stackbuild.store.fetch import FetchRequest, fetch_all
 from stackbuild.store.http import HttpClient
+from stackbuild.store.parallel import in_parallel
 from stackbuild.store.store import Store
 
 __all__ = ["WheelsResult", "fetch_wheels", "lock_wheels", "wheel_candidates"]
@@ -86,7 +86,7 @@ def lock_wheels(
         target=Target.of(python, os, platform),
         site=site,
         store=store,
-        http=http or HttpClient(site.ca_bundle),
+        http=(http or HttpClient(site.ca_bundle)).scoped(),
         previous={wheel.name: wheel for wheel in previous},
         upgrade=upgrade if upgrade == "all" else frozenset(map(canonicalize_name, upgrade)),
         observer=observer,
@@ -121,7 +121,13 @@ class _WheelLocking:
         if not self.request.direct:
             return WheelsResult(())
         bindings = bind(self.spec, self._variant)
-        indexes = Indexes(self.site, self.spec.indexes, default_url=default_index_url, http=self.http)
+        indexes = Indexes(
+            self.site,
+            self.spec.indexes,
+            default_url=default_index_url,
+            http=self.http,
+            observer=self.observer,
+        )
         metadata = MetadataReader(http=self.http, store=self.store, observer=self.observer)
         self._add_wheels_by_url(indexes)
         router = IndexRouter(indexes, bindings, metadata)
@@ -130,9 +136,10 @@ class _WheelLocking:
         chosen = [self._choose(router, bindings, package, version) for package, version in versions.items()]
         measured = self._measured(chosen)
         by_name = {item.package: item for item in chosen}
-        with ThreadPoolExecutor(_AT_A_TIME) as pool:
-            read = pool.map(lambda item: metadata.read(item.index, item.file), chosen)
-            metadata_of = dict(zip(by_name, read, strict=True))
+        read = in_parallel(
+            lambda item: metadata.read(item.index, item.file), chosen, http=self.http, jobs=_AT_A_TIME
+        )
+        metadata_of = dict(zip(by_name, read, strict=True))
         dependencies = dependencies_of(
             by_name,
             metadata_of.__getitem__,
@@ -218,8 +225,7 @@ class _WheelLocking:
 
         overridden = {canonicalize_name(item.name) for item in self.request.overrides}
         wanted = [item for item in self.request.direct if canonicalize_name(item.name) not in overridden]
-        with ThreadPoolExecutor(_AT_A_TIME) as pool:
-            list(pool.map(check, wanted))
+        in_parallel(check, wanted, http=self.http, jobs=_AT_A_TIME)
 
     def _resolved(self, router: IndexRouter) -> dict[str, str]:
         self.observer.stage("wheels", f"resolving for {self.target}")

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from stackbuild.lock.index_sources import URL_INDEX, Indexes
 from stackbuild.lock.model import LockedWheel, PlatformLock
 from stackbuild.lock.wheels_uv import default_index_url
-from stackbuild.progress import Observer
+from stackbuild.progress import Observer, SilentObserver
 from stackbuild.site_config import SiteConfig
 from stackbuild.spec.model import IndexSpec
 from stackbuild.store.fetch import FetchRequest, fetch_all
 from stackbuild.store.http import HttpClient
+from stackbuild.store.parallel import in_parallel
 from stackbuild.store.store import Store
 
 _PAGES_AT_A_TIME = 8
@@ -49,11 +49,9 @@ def fetch_wheels(
     there = {file: path for file, path in found.items() if path is not None}
     if not missing:
         return there
-    http = http or HttpClient(site.ca_bundle)
-    pages = Indexes(site, indexes or {}, default_url=default_index_url, http=http)
     observer.stage("wheels", f"{len(missing)} to fetch")
-    with ThreadPoolExecutor(_PAGES_AT_A_TIME) as pool:
-        candidates = list(pool.map(lambda wheel: _candidates(wheel, pages), missing))
+    http = (http or HttpClient(site.ca_bundle)).scoped()
+    candidates = _all_candidates(missing, site, indexes, http, observer)
     requests = [
         FetchRequest(wheel.file, tuple(urls), wheel.sha256, wheel.size, "wheel-not-found")
         for wheel, urls in zip(missing, candidates, strict=True)
@@ -73,10 +71,8 @@ def wheel_locations(
     Raises:
         NotJudgedError: An index is down or limiting (``index-unreachable``).
     """
-    http = http or HttpClient(site.ca_bundle)
-    pages = Indexes(site, indexes or {}, default_url=default_index_url, http=http)
-    with ThreadPoolExecutor(_PAGES_AT_A_TIME) as pool:
-        candidates = list(pool.map(lambda wheel: _candidates(wheel, pages), platform_lock.wheels))
+    http = (http or HttpClient(site.ca_bundle)).scoped()
+    candidates = _all_candidates(platform_lock.wheels, site, indexes, http, SilentObserver())
     return {wheel.file: urls[0] for wheel, urls in zip(platform_lock.wheels, candidates, strict=True) if urls}
 
 
@@ -95,8 +91,19 @@ def wheel_candidates(
         NotJudgedError: The index is down or limiting (``index-unreachable``).
         LockError: Nothing says where the index is (``index-unknown``).
     """
-    http = http or HttpClient(site.ca_bundle)
-    return _candidates(wheel, Indexes(site, indexes or {}, default_url=default_index_url, http=http))
+    http = (http or HttpClient(site.ca_bundle)).scoped()
+    return _all_candidates([wheel], site, indexes, http, SilentObserver())[0]
+
+
+def _all_candidates(
+    wheels: Sequence[LockedWheel],
+    site: SiteConfig,
+    declared: Mapping[str, IndexSpec] | None,
+    http: HttpClient,
+    observer: Observer,
+) -> list[list[str]]:
+    indexes = Indexes(site, declared or {}, default_url=default_index_url, http=http, observer=observer)
+    return in_parallel(lambda wheel: _candidates(wheel, indexes), wheels, http=http, jobs=_PAGES_AT_A_TIME)
 
 
 def _candidates(wheel: LockedWheel, indexes: Indexes) -> list[str]:

@@ -5,14 +5,12 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from stackbuild.errors import InterruptedRunError
 from stackbuild.store.disk import disk_full_as_error
 from stackbuild.store.http import HttpClient, TransferError
 
@@ -37,7 +35,6 @@ class Download:
         partial: Where it grows; what is there already is resumed when ``resumable``.
         size: Bytes it must have, when known.
         resumable: False when nothing says that an older half belongs to today's file.
-        stop: Set when the run is being stopped.
         advance: Told bytes done and bytes in all.
         note: Told why a try failed.
     """
@@ -47,7 +44,6 @@ class Download:
     partial: Path
     size: int | None
     resumable: bool
-    stop: threading.Event
     advance: Callable[[int, int | None], None]
     note: Callable[[str], None]
 
@@ -57,9 +53,8 @@ class Download:
         Raises:
             TransferError: The last of several tries that brought nothing.
             RefusedError: The server says that it is not to be had.
-            InterruptedRunError: The run is being stopped.
+            InterruptedRunError: The client was stopped.
         """
-        policy = self.http.retry
         fruitless = 0
         while True:
             before = _size(self.partial)
@@ -70,17 +65,9 @@ class Download:
                     self.partial.unlink(missing_ok=True)
                 # A line that brings a little each time gets there: only tries that bring nothing count.
                 fruitless = 1 if _size(self.partial) > before else fruitless + 1
-                if fruitless >= policy.attempts:
+                if fruitless >= self.http.retry.attempts:
                     raise
-                delay = policy.delay(fruitless, error.retry_after)
-                self.note(f"{error.reason}; trying again in {delay:.0f} s ({fruitless} of {policy.attempts})")
-                self.stop.wait(delay)
-                self.check_stop()
-
-    def check_stop(self) -> None:
-        """Raise InterruptedRunError when the run is being stopped."""
-        if self.stop.is_set():
-            raise InterruptedRunError("stopped", code="interrupted", where=self.url)
+                self.http.pause(fruitless, error, self.note)
 
     def _once(self) -> Measured:
         have = _size(self.partial)
@@ -105,7 +92,7 @@ class Download:
                 digest.update(target.read(min(_CHUNK, have - target.tell())))
             done = have
             for data in self.http.chunks(response):
-                self.check_stop()
+                self.http.check_stopped()
                 target.write(data)
                 digest.update(data)
                 done += len(data)

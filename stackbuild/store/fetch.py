@@ -10,16 +10,16 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator, Sequence
-from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 from urllib.parse import unquote, urlsplit
 
-from stackbuild.errors import BuildError, InterruptedRunError, LockError, NotJudgedError, StackbuildError
+from stackbuild.errors import BuildError, LockError, NotJudgedError, StackbuildError
 from stackbuild.progress import Observer
 from stackbuild.store.download import Download, Measured, growing_file
 from stackbuild.store.http import HttpClient, RefusedError, TransferError
+from stackbuild.store.parallel import in_parallel
 from stackbuild.store.store import CHUNK, Store
 
 # How many whole transfers with a wrong hash are looked at before the line is called unreliable.
@@ -91,24 +91,10 @@ def fetch_all(
             (``index-unreachable``).
         BuildError: The disk is full (``disk-full``).
     """
-    http = http or HttpClient()
-    stop = threading.Event()
-    with ThreadPoolExecutor(max_workers=max(1, jobs), thread_name_prefix="fetch") as pool:
-        futures: dict[Future[Path], str] = {}
-        try:
-            for request in requests:
-                job = _Fetch(request, store, http, observer, stop)
-                futures[pool.submit(job.run)] = request.name
-            done, _ = wait(futures, return_when=FIRST_EXCEPTION)
-            for failed in (future for future in done if future.exception() is not None):
-                failed.result()
-            return {name: future.result() for future, name in futures.items()}
-        finally:
-            stop.set()
-            for future in futures:
-                future.cancel()
-            if not all(future.done() for future in futures):
-                http.abort()
+    own = (http or HttpClient()).scoped()
+    jobs_of_requests = [_Fetch(request, store, own, observer) for request in requests]
+    paths = in_parallel(_Fetch.run, jobs_of_requests, http=own, jobs=jobs)
+    return {request.name: path for request, path in zip(requests, paths, strict=True)}
 
 
 @dataclass(frozen=True)
@@ -117,7 +103,6 @@ class _Fetch:
     store: Store
     http: HttpClient
     observer: Observer
-    stop: threading.Event
 
     def run(self) -> Path:
         request = self.request
@@ -166,8 +151,7 @@ class _Fetch:
     def _advancing(self, chunks: Iterator[bytes], total: int) -> Iterator[bytes]:
         done = 0
         for chunk in chunks:
-            if self.stop.is_set():
-                raise InterruptedRunError("stopped", code="interrupted", where=self.request.name)
+            self.http.check_stopped()
             done += len(chunk)
             self.observer.advance(self.request.name, done, total)
             yield chunk
@@ -187,7 +171,6 @@ class _Fetch:
                         partial=partial,
                         size=request.size,
                         resumable=key is not None,
-                        stop=self.stop,
                         advance=lambda done, total: self.observer.advance(request.name, done, total),
                         note=self._note,
                     )

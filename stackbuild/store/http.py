@@ -9,7 +9,7 @@ import random
 import threading
 import time
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +17,7 @@ import requests
 import urllib3.exceptions
 
 from stackbuild import __version__
-from stackbuild.errors import UsageError
+from stackbuild.errors import InterruptedRunError, UsageError
 
 _CHUNK = 1 << 18
 _LIMITING = frozenset({429, 503})
@@ -99,6 +99,7 @@ class HttpClient:
         self._timeout = timeout
         self._bundle = ca_bundle or _ambient_bundle(os.environ)
         self._local = threading.local()
+        self._stopped = threading.Event()
         self._open: weakref.WeakSet[requests.Response] = weakref.WeakSet()
         self._guard = threading.Lock()
 
@@ -111,9 +112,11 @@ class HttpClient:
         """Send one GET and return the answer with its body still to be read.
 
         Raises:
+            InterruptedRunError: The client was stopped.
             TransferError: No connection, a time-out, a limit or a failing server.
             RefusedError: Any other answer that is neither 200, 206 nor 416.
         """
+        self.check_stopped()
         sent = {"Accept-Encoding": "identity", **(headers or {})}
         try:
             response = self._session().get(
@@ -137,10 +140,22 @@ class HttpClient:
             raise TransferError(f"{status} {reason}", retry_after=retry_after, limiting=limiting)
         raise RefusedError(status, reason)
 
-    def read(self, url: str, headers: Mapping[str, str] | None = None) -> Answer:
+    def read(
+        self,
+        url: str,
+        headers: Mapping[str, str] | None = None,
+        *,
+        note: Callable[[str], None] | None = None,
+    ) -> Answer:
         """Send a GET, again after a while where that may help, and return the whole small answer.
 
+        Args:
+            url: Where.
+            headers: Further request headers.
+            note: Told of every wait.
+
         Raises:
+            InterruptedRunError: The client was stopped.
             TransferError: The last of ``retry.attempts`` tries.
             RefusedError: The server says that it is not to be had.
         """
@@ -154,10 +169,32 @@ class HttpClient:
             except TransferError as error:
                 if attempt >= self.retry.attempts:
                     raise
-                time.sleep(self.retry.delay(attempt, error.retry_after))
+                self.pause(attempt, error, note)
 
-    def abort(self) -> None:
-        """End every answer that is still being read, so that nobody waits for a server that has stalled."""
+    def pause(self, attempt: int, error: TransferError, note: Callable[[str], None] | None = None) -> None:
+        """Wait after the failed try number ``attempt`` (from 1), and say so.
+
+        Raises:
+            InterruptedRunError: The client was stopped.
+        """
+        delay = self.retry.delay(attempt, error.retry_after)
+        if note is not None:
+            note(f"{error.reason}; trying again in {delay:.0f} s ({attempt} of {self.retry.attempts})")
+        self._stopped.wait(delay)
+        self.check_stopped()
+
+    def scoped(self) -> HttpClient:
+        """A client with the same settings, which can be stopped by itself."""
+        return HttpClient(self._bundle, retry=self.retry, timeout=self._timeout)
+
+    def check_stopped(self) -> None:
+        """Raise InterruptedRunError when the client was stopped."""
+        if self._stopped.is_set():
+            raise InterruptedRunError("stopped", code="interrupted")
+
+    def stop(self) -> None:
+        """End every wait and every answer that is still being read; for good."""
+        self._stopped.set()
         with self._guard:
             answers = list(self._open)
         for answer in answers:

@@ -29,7 +29,7 @@ def test_a_page_passes_through_and_failures_are_kept(tmp_path: Path) -> None:
     ) as server:
         site = SiteConfig(indexes={name: IndexLocation(url=server.url(name)) for name in ("corp", "default")})
         router = IndexRouter(
-            Indexes(site, {}, default_url=lambda: "", http=HTTP),
+            Indexes(site, {}, default_url=lambda: "", http=HTTP, observer=SilentObserver()),
             Bindings({"a": "corp"}),
             MetadataReader(http=HTTP, store=Store(tmp_path / "store"), observer=SilentObserver()),
         )
