@@ -38,6 +38,22 @@ _PROGRAM = f"{WORKSHOP}/bytecode_compile.py"
 
 
 @dataclass(frozen=True)
+class Compiled:
+    """What one compilation made; paths have no leading slash.
+
+    Attributes:
+        results: Each byte-code file's path, content and size in bytes, in path order, to be read one after
+            the other.
+        moving: Those of them whose bytes depend on where Python lies in memory, in path order.
+        failed: The sources that do not compile, in path order.
+    """
+
+    results: Iterator[tuple[str, IO[bytes], int]]
+    moving: tuple[str, ...]
+    failed: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class BytecodeMaker:
     """Makes the layer of byte-code for some layers of sources.
 
@@ -87,30 +103,24 @@ class BytecodeMaker:
         """
         writer = LayerTarWriter(sink, tree)
         left_out = set(self.left_out)
-        with self.compiled() as (results, _):
-            for path, content, size in results:
+        with self.compiled() as compiled:
+            for path, content, size in compiled.results:
                 if path not in left_out:
                     writer.add_file(path, content, size, 0o644)
         return writer.close()
 
     @contextmanager
-    def compiled(self) -> Iterator[tuple[Iterator[tuple[str, IO[bytes], int]], tuple[str, ...]]]:
-        """Compile in a container that lasts as long as the block.
-
-        Returns:
-            Each byte-code file's path, content and size, in path order, to be read one after the other; and the
-            sources that do not compile, in path order. Paths have no leading slash.
-        """
+    def compiled(self) -> Iterator[Compiled]:
+        """Compile in a container that lasts as long as the block."""
         folder = STDLIB_FOLDER if self.stdlib else WHEEL_FOLDER
         sources = find_sources(self.layers, folder, links=self.stdlib)
         if not sources.count:
-            yield iter(()), ()
+            yield Compiled(iter(()), (), ())
             return
         with workshop(self.engine, self.image, {}) as container:
             if not self.stdlib:
                 put_files(container, read_sources(self.layers, folder))
-            made, failed = _compile(container, self.python, sources)
-            yield _contents(container, made), failed
+            yield _compile(container, self.python, sources)
 
 
 def unstable_bytecode(maker: BytecodeMaker) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -120,25 +130,29 @@ def unstable_bytecode(maker: BytecodeMaker) -> tuple[tuple[str, ...], tuple[str,
         maker: Names the sources; its ``left_out`` is not looked at.
 
     Returns:
-        The byte-code files that differ between the runs, and the sources that do not compile, both in path
-        order without leading slash.
+        The byte-code files that differ between the runs, or could by where Python lies in memory; and the
+        sources that do not compile. Both in path order without leading slash.
     """
     runs = []
+    unstable: set[str] = set()
     failures: set[str] = set()
     for _ in range(2):
-        with maker.compiled() as (results, failed):
-            runs.append({path: hashlib.sha256(content.read()).hexdigest() for path, content, _ in results})
-            failures |= set(failed)
+        with maker.compiled() as compiled:
+            runs.append(
+                {path: hashlib.sha256(content.read()).hexdigest() for path, content, _ in compiled.results}
+            )
+            unstable.update(compiled.moving)
+            failures.update(compiled.failed)
     first, second = runs
-    differing = [path for path in {*first, *second} if first.get(path) != second.get(path)]
-    return tuple(sorted(differing)), tuple(sorted(failures))
+    unstable.update(path for path in {*first, *second} if first.get(path) != second.get(path))
+    return tuple(sorted(unstable)), tuple(sorted(failures))
 
 
 def _program() -> bytes:
     return files("stackbuild.layers").joinpath("bytecode_compile.py").read_bytes()
 
 
-def _compile(container: Container, python: PythonLock, sources: Sources) -> tuple[list[str], tuple[str, ...]]:
+def _compile(container: Container, python: PythonLock, sources: Sources) -> Compiled:
     jobs = {f"{number:04}": paths for number, (_, paths) in enumerate(sources.jobs)}
     lists = [(f"{_JOBS}/{job}", _names(f"/{path}" for path in paths)) for job, paths in jobs.items()]
     put_files(container, [(_PROGRAM, _program()), *lists])
@@ -154,20 +168,21 @@ def _compile(container: Container, python: PythonLock, sources: Sources) -> tupl
             detail=last_lines(done.text),
             do="See the lines above; free memory or disk space if that is what they say.",
         )
-    return _all_names(container, "made"), tuple(_all_names(container, "failed"))
+    made, moving, failed = (_all_names(container, kind) for kind in ("made", "moving", "failed"))
+    return Compiled(_contents(container, made), moving, failed)
 
 
 def _names(names: Iterator[str]) -> bytes:
     return "".join(f"{name}\0" for name in names).encode("utf-8", "surrogateescape")
 
 
-def _all_names(container: Container, kind: str) -> list[str]:
+def _all_names(container: Container, kind: str) -> tuple[str, ...]:
     done = container.exec(["sh", "-c", f"cat {_JOBS}/*.{kind}"])
     text = done.output.decode("utf-8", "surrogateescape")
-    return sorted(name.lstrip("/") for name in text.split("\0") if name)
+    return tuple(sorted(name.lstrip("/") for name in text.split("\0") if name))
 
 
-def _contents(container: Container, made: list[str]) -> Iterator[tuple[str, IO[bytes], int]]:
+def _contents(container: Container, made: tuple[str, ...]) -> Iterator[tuple[str, IO[bytes], int]]:
     if not made:
         return
     for member, content in take_members(container, made):
