@@ -91,13 +91,17 @@ def _apt(spec: StackSpec) -> Iterator[Violation]:
         seen[name] = index
 
 
-def leaves_folder(path: str) -> bool:
-    """Return whether a relative path, read as text, points out of the folder it starts in."""
+# Specs usually stand in stacks/, and what they copy beside that folder.
+_FOLDERS_ABOVE = 1
+
+
+def leaves_project(path: str) -> bool:
+    """Return whether a path, read as text, is absolute or climbs above the folder that holds the spec's."""
     pure = PurePosixPath(path)
     depth = 0
     for part in pure.parts:
         depth += -1 if part == ".." else 1
-        if depth < 0:
+        if depth < -_FOLDERS_ABOVE:
             return True
     return pure.is_absolute()
 
@@ -105,11 +109,11 @@ def leaves_folder(path: str) -> bool:
 def _paths(spec: StackSpec) -> Iterator[Violation]:
     targets: dict[str, int] = {}
     for index, file in enumerate(spec.files):
-        if not file.from_ or leaves_folder(file.from_):
+        if not file.from_ or leaves_project(file.from_):
             yield Violation(
                 ("files", index, "from"),
-                f"'{file.from_}' is not inside the spec's folder",
-                "Copy it, or move the spec, so that the path needs no '..' and no leading '/'.",
+                f"'{file.from_}' is not in the spec's folder or the one above it",
+                "Copy it, or move the spec, so that the path needs no leading '/' and '..' at most once.",
             )
         if ".." in PurePosixPath(file.to).parts:
             yield Violation(
@@ -136,11 +140,11 @@ def _paths(spec: StackSpec) -> Iterator[Violation]:
         verify.append((("verify", "torch-model"), spec.verify.torch_model.rpartition(":")[0]))
     verify += [(("verify", "checks", index), check) for index, check in enumerate(spec.verify.checks)]
     for path, text in verify:
-        if leaves_folder(text):
+        if leaves_project(text):
             yield Violation(
                 path,
-                f"'{text}' is not inside the spec's folder",
-                "Write a path relative to the spec, without '..'.",
+                f"'{text}' is not in the spec's folder or the one above it",
+                "Write a path relative to the spec, with '..' at most once.",
             )
     for index, package in enumerate(spec.packages):
         if isinstance(package, RequirementsFile) and (
