@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from stackbuild.lock.model import Lock, PlatformLock
+from stackbuild.spec.load import LoadedSpec
 from stackbuild.spec.model import Platform, StackSpec
 
 if TYPE_CHECKING:
@@ -19,8 +20,7 @@ class BuildRequest:
     """One stack, locked, for one platform.
 
     Attributes:
-        spec: The stack.
-        folder: What the spec's relative paths start from.
+        stack: The spec, and where it lies.
         lock: The whole lock.
         platform: The platform to build.
         created: RFC 3339; the image's created.
@@ -28,13 +28,22 @@ class BuildRequest:
         fresh: Make every layer anew, whatever the store has.
     """
 
-    spec: StackSpec
-    folder: Path
+    stack: LoadedSpec
     lock: Lock
     platform: Platform
     created: str
     pins: PinList
     fresh: bool = False
+
+    @property
+    def spec(self) -> StackSpec:
+        """The spec itself."""
+        return self.stack.spec
+
+    @property
+    def folder(self) -> Path:
+        """What the spec's relative paths start from."""
+        return self.stack.folder
 
     @property
     def platform_lock(self) -> PlatformLock:

@@ -15,7 +15,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 TABLE_AND_JSON = ("table", "json")
 
 
-def _remember_verbose(ctx: click.Context, _: click.Parameter, value: bool) -> bool:
+def remember_verbose(ctx: click.Context, _: click.Parameter, value: bool) -> bool:
+    """Callback of -v: lets a failure show where it came from."""
     if value:
         ctx.find_root().meta[VERBOSE] = True
     return value
@@ -41,7 +42,7 @@ def output_options(
 
     def decorate(target: F) -> F:
         for option in (
-            click.option("-v", "--verbose", is_flag=True, callback=_remember_verbose, help="Tell more."),
+            click.option("-v", "--verbose", is_flag=True, callback=remember_verbose, help="Tell more."),
             click.option("-q", "--quiet", is_flag=True, help="Tell errors only."),
             click.option(
                 "-o",
