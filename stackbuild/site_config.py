@@ -10,6 +10,7 @@ import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
@@ -208,7 +209,7 @@ def _anchored(data: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 def _anchored_index(place: Any, folder: Path) -> Any:
     if isinstance(place, str) and not _is_url(place):
-        return {"folder": _absolute(place.removeprefix("file://"), folder)}
+        return {"folder": _absolute(_path(place), folder)}
     if isinstance(place, dict) and isinstance(place.get("folder"), str):
         return {**place, "folder": _absolute(place["folder"], folder)}
     return place
@@ -225,4 +226,8 @@ def _is_url(place: str) -> bool:
 def _location(place: str) -> IndexLocation:
     if _is_url(place):
         return IndexLocation(url=place)
-    return IndexLocation(folder=Path(place.removeprefix("file://")))
+    return IndexLocation(folder=Path(_path(place)))
+
+
+def _path(place: str) -> str:
+    return unquote(urlsplit(place).path) if place.startswith("file://") else place

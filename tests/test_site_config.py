@@ -62,6 +62,9 @@ def test_the_site_file_goes_before_the_spec(tmp_path: Path) -> None:
     place = site.index("corp", url="https://corp.example/simple")
     assert place is not None
     assert place.url == "https://mirror.example/"
+    folder = site.index("other", url="file:///a%20b/wheels")
+    assert folder is not None
+    assert folder.folder == Path("/a b/wheels")
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ class IndexRouter:
         """Serve on a free loopback port while the block runs; yields the index's URL."""
         server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self._answer))
         server.daemon_threads = True
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
         thread.start()
         try:
             yield f"http://127.0.0.1:{server.server_address[1]}/simple"

@@ -14,7 +14,7 @@ from stackbuild.lock.index_page import ACCEPT, IndexFile, parse_page
 from stackbuild.progress import Observer
 from stackbuild.site_config import DEFAULT_INDEX, IndexLocation, SiteConfig
 from stackbuild.spec.model import IndexSpec
-from stackbuild.store.http import HttpClient, RefusedError, TransferError
+from stackbuild.store.http import HttpClient, RefusedError, TransferError, next_step
 
 URL_INDEX = "url"
 
@@ -151,5 +151,5 @@ def unreachable(index: str, url: str, error: TransferError) -> NotJudgedError:
         f"the index {index} {state}: {error.reason}",
         code="index-unreachable",
         where=str(urlsplit(url).hostname),
-        do="Try again later, or map the index to a mirror in the site file.",
+        do=next_step(error, f"the index {index}"),
     )

@@ -11,6 +11,7 @@ from stackbuild.errors import LockError
 from stackbuild.lock.index_page import IndexFile
 from stackbuild.lock.wheels_request import pin_of
 from stackbuild.lock.wheels_target import Target
+from stackbuild.site_config import PYTORCH_PREFIX
 
 _NEAR = 3
 
@@ -37,6 +38,14 @@ def require_published(
             (code ``wheel-not-found``); it names the published versions near it.
     """
     name = requirement.name
+    if not files and index.startswith(PYTORCH_PREFIX):
+        variant = index.removeprefix(PYTORCH_PREFIX)
+        raise LockError(
+            f"PyTorch's channel {variant} has no {name}",
+            code="channel-not-published",
+            do=_channels_of(name, pin_of(requirement))
+            or f"Take a variant that PyTorch publishes, or map the index {index} in the site file.",
+        )
     if not files:
         raise _not_found(
             f"the index {index} has no package {name}", "Correct its name, or bind it to its index."
@@ -51,7 +60,7 @@ def require_published(
         published = near(pin, (file.version for file in files if file.version is not None))
         raise _not_found(
             f"the index {index} has no {name}{requirement.specifier}",
-            f"Published near it: {', '.join(published)}." if published else "It publishes nothing of it.",
+            " ".join(filter(None, (f"Published near it: {', '.join(published)}.", _channels_of(name, pin)))),
         )
     if any(target.rank(file) is not None for file in allowed):
         return
@@ -78,6 +87,19 @@ def near(wanted: Version | None, published: Iterable[Version]) -> list[str]:
     below = [version for version in ordered if version <= wanted][-_NEAR:]
     above = [version for version in ordered if version > wanted][:_NEAR]
     return [str(version) for version in (*below, *above)]
+
+
+def _channels_of(name: str, version: Version | None) -> str:
+    """Which channels have a torch release, as far as the facts know; else empty."""
+    if name != "torch" or version is None:
+        return ""
+    # Only a failure pays for reading the fact tables.
+    from stackbuild.facts.tables import Facts
+
+    release = Facts().torch_release(version.public)
+    if release is None or not release.channels:
+        return ""
+    return f"The channels of torch {version.public}: {', '.join(release.channels)}."
 
 
 def _not_found(what: str, do: str, detail: str = "") -> LockError:

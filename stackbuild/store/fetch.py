@@ -18,7 +18,7 @@ from urllib.parse import unquote, urlsplit
 from stackbuild.errors import BuildError, LockError, NotJudgedError, StackbuildError
 from stackbuild.progress import Observer
 from stackbuild.store.download import Download, Measured, growing_file
-from stackbuild.store.http import HttpClient, RefusedError, TransferError
+from stackbuild.store.http import HttpClient, RefusedError, TransferError, next_step
 from stackbuild.store.parallel import in_parallel
 from stackbuild.store.store import CHUNK, Store
 
@@ -230,10 +230,10 @@ class _Fetch:
     def _unreachable(self, url: str, error: TransferError) -> NotJudgedError:
         state = "limits its clients" if error.limiting else "cannot be reached"
         return NotJudgedError(
-            f"{urlsplit(url).hostname} {state}: {error.reason} ({self.http.retry.attempts} tries)",
+            f"{urlsplit(url).hostname} {state}: {error.reason}",
             code="index-unreachable",
             where=self.request.name,
-            do="Try again later, or map it to a mirror in the site file. What has arrived is resumed.",
+            do=f"{next_step(error, 'it')} What has arrived is resumed.",
         )
 
 

@@ -50,14 +50,37 @@ class RetryPolicy:
 class TransferError(Exception):
     """One try failed in a way that another may not.
 
-    ``retry_after`` is in seconds, where the server said so; ``limiting`` is true when it limits its clients.
+    ``retry_after`` is in seconds, where the server said so; ``limiting`` is true when it limits its clients;
+    ``untrusted`` when its certificate is not accepted, which no further try changes.
     """
 
-    def __init__(self, reason: str, *, retry_after: float | None = None, limiting: bool = False) -> None:
+    def __init__(
+        self,
+        reason: str,
+        *,
+        retry_after: float | None = None,
+        limiting: bool = False,
+        untrusted: bool = False,
+    ) -> None:
         super().__init__(reason)
+        self.untrusted = untrusted
         self.reason = reason
         self.retry_after = retry_after
         self.limiting = limiting
+
+
+def next_step(error: TransferError, what: str) -> str:
+    """What a person can do about a server that was given up, as a sentence.
+
+    Args:
+        error: The last failure.
+        what: What the site file can map to a mirror, such as ``the index default``.
+    """
+    if error.untrusted:
+        return (
+            "Name the CA bundle of your proxy or mirror as `ca-bundle` in the site file, or in SSL_CERT_FILE."
+        )
+    return f"Try again later, or map {what} to a mirror in the site file."
 
 
 class RefusedError(Exception):
@@ -127,7 +150,8 @@ class HttpClient:
                 verify=str(self._bundle) if self._bundle else True,
             )
         except requests.RequestException as error:
-            raise TransferError(_reason(error)) from error
+            untrusted = "CERTIFICATE_VERIFY_FAILED" in str(error)
+            raise TransferError(_reason(error), untrusted=untrusted) from error
         if response.status_code in (200, 206, 416):
             with self._guard:
                 self._open.add(response)
@@ -167,7 +191,7 @@ class HttpClient:
                 body = b"".join(self.chunks(response, decode=True))
                 return Answer(response.status_code, response.headers, response.url, body)
             except TransferError as error:
-                if attempt >= self.retry.attempts:
+                if error.untrusted or attempt >= self.retry.attempts:
                     raise
                 self.pause(attempt, error, note)
 

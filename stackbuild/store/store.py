@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from stackbuild.errors import LockError
+from stackbuild.errors import LockError, UsageError
 from stackbuild.progress import Observer
 from stackbuild.store import eviction
 from stackbuild.store.disk import disk_full_as_error, file_sha256
@@ -105,7 +105,7 @@ class Store:
         self._partial = root / "partial"
         self._tmp = root / "tmp"
         self._locks = root / "locks"
-        with disk_full_as_error(root):
+        with _usable(root), disk_full_as_error(root):
             for folder in (self._blobs, self._layers, self._records, self._partial, self._tmp, self._locks):
                 folder.mkdir(parents=True, exist_ok=True)
             tag = root / "CACHEDIR.TAG"
@@ -299,6 +299,19 @@ class Store:
         with contextlib.suppress(PermissionError, FileNotFoundError):  # a store shared read-only still serves
             os.utime(path, ns=(time.time_ns(), STAMP_NS))
         return True
+
+
+@contextmanager
+def _usable(root: Path) -> Iterator[None]:
+    try:
+        yield
+    except (PermissionError, NotADirectoryError, FileExistsError) as error:
+        raise UsageError(
+            f"the store cannot be used: {error.strerror}",
+            code="store-unusable",
+            where=str(root),
+            do="Name another folder with STACKBUILD_STORE or `store` in the site file.",
+        ) from error
 
 
 def _file_name(key: str) -> str:

@@ -266,6 +266,19 @@ def test_an_unknown_package(shelf: Shelf) -> None:
         shelf.lock("nosuch")
 
 
+def test_a_channel_that_is_not_published_names_those_that_are(shelf: Shelf) -> None:
+    """Case B08: never the default index instead."""
+    shelf.wheel("torch", "2.13.0")
+    shelf.folder("pytorch-cu134")
+    with pytest.raises(LockError) as caught:
+        shelf.lock(frameworks={"torch": {"version": "2.13.0", "variant": "cu134"}})
+    assert (caught.value.code, caught.value.what) == (
+        "channel-not-published",
+        "PyTorch's channel cu134 has no torch",
+    )
+    assert "cu126, cu130" in caught.value.do
+
+
 def test_what_cannot_be_had_together_says_why(shelf: Shelf) -> None:
     shelf.wheel("a", "1.0", "leaf<2")
     shelf.wheel("b", "1.0", "leaf>=2")

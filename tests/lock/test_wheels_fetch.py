@@ -30,7 +30,8 @@ def shelf(tmp_path: Path) -> Shelf:
 @pytest.fixture
 def locked(shelf: Shelf) -> PlatformLock:
     wheels: tuple[LockedWheel, ...] = shelf.lock("app").wheels
-    return platform_lock(wheels=wheels, os=OS, python=PYTHON)
+    dated = [wheel.model_copy(update={"uploaded": "2026-01-02T03:04:05.678901Z"}) for wheel in wheels]
+    return platform_lock(wheels=dated, os=OS, python=PYTHON)
 
 
 def test_a_lock_made_at_one_site_builds_at_another(shelf: Shelf, locked: PlatformLock) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from stackbuild.errors import BuildError, LockError, NotJudgedError
+from stackbuild.errors import BuildError, LockError, NotJudgedError, UsageError
 from stackbuild.progress import SilentObserver
 from stackbuild.store.store import Store, default_root
 
@@ -179,6 +179,13 @@ def test_damage_is_found(store: Store) -> None:
     path.write_bytes(b"BAD")
     assert [(found.expected, found.path) for found in store.damaged()] == [(bad, path)]
     assert store.blob(good)
+
+
+def test_a_store_that_is_no_folder(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError) as caught:
+        Store(tmp_path / "file")
+    assert caught.value.code == "store-unusable"
 
 
 def test_default_root(tmp_path: Path) -> None:
