@@ -58,7 +58,8 @@ class DockerfileBuilder:
             observer=self._observer,
         )
         entries = stack_context(
-            request.stack,
+            request.spec,
+            request.folder,
             request.lock,
             request.platform,
             RenderOptions(request.created, base.id, with_wheels=True),

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from stackbuild.lock.model import Lock, PlatformLock
-from stackbuild.spec.load import LoadedSpec
 from stackbuild.spec.model import Platform, StackSpec
 
 if TYPE_CHECKING:
@@ -20,7 +19,8 @@ class BuildRequest:
     """One stack, locked, for one platform.
 
     Attributes:
-        stack: The spec, and where it lies.
+        spec: The stack.
+        folder: What the spec's relative paths start from.
         lock: The whole lock.
         platform: The platform to build.
         created: RFC 3339; the image's created.
@@ -28,22 +28,13 @@ class BuildRequest:
         fresh: Make every layer anew, whatever the store has.
     """
 
-    stack: LoadedSpec
+    spec: StackSpec
+    folder: Path
     lock: Lock
     platform: Platform
     created: str
     pins: PinList
     fresh: bool = False
-
-    @property
-    def spec(self) -> StackSpec:
-        """The spec itself."""
-        return self.stack.spec
-
-    @property
-    def folder(self) -> Path:
-        """What the spec's relative paths start from."""
-        return self.stack.folder
 
     @property
     def platform_lock(self) -> PlatformLock:

@@ -92,7 +92,7 @@ def build_stack(
         from stackbuild.publish.pin_list import pin_list
 
         pins = pin_list(spec, lock.platforms[platform], files, lock_sha256=lock_sha256(lock))
-        request = BuildRequest(stack, lock, platform, created, pins, options.fresh)
+        request = BuildRequest(spec, stack.folder, lock, platform, created, pins, options.fresh)
         built = _builder(options.builder, engine, store, site, observer).build(request)
         store.put_record(_BUILT, key, asdict(built))
         return built

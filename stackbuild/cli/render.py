@@ -72,13 +72,20 @@ def command(
         options = RenderOptions(with_wheels=wheels)
         with observed(quiet=quiet) as observer:
             entries = stack_context(
-                loaded, lock, chosen, options, store=here.store, site=here.site, observer=observer
+                spec,
+                loaded.folder,
+                lock,
+                chosen,
+                options,
+                store=here.store,
+                site=here.site,
+                observer=observer,
             )
         write_context(entries, output)
         if not quiet:
             talk(f"{output}: docker build --tag {spec.name} {output}")
         return
-    dockerfile = stack_dockerfile(loaded, lock, chosen)
+    dockerfile = stack_dockerfile(spec, loaded.folder, lock, chosen)
     if format_ == "json":
         steps = pip_steps(lock.platforms[chosen].wheels, spec.indexes)
         files = {step.file: requirements_text(step.wheels, from_folder=False) for step in steps}

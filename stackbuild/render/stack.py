@@ -17,8 +17,7 @@ from stackbuild.publish.pin_list import pin_list
 from stackbuild.render.context import ContextEntry, context_entries, source_folders
 from stackbuild.render.dockerfile import render_dockerfile
 from stackbuild.site_config import SiteConfig
-from stackbuild.spec.load import LoadedSpec
-from stackbuild.spec.model import Platform
+from stackbuild.spec.model import Platform, StackSpec
 from stackbuild.store.http import HttpClient
 from stackbuild.store.store import Store
 
@@ -39,29 +38,36 @@ class RenderOptions:
 
 
 def stack_dockerfile(
-    stack: LoadedSpec, lock: Lock, platform: Platform, options: RenderOptions = RenderOptions()
+    spec: StackSpec, folder: Path, lock: Lock, platform: Platform, options: RenderOptions = RenderOptions()
 ) -> str:
     """The Dockerfile of a stack.
+
+    Args:
+        spec: The stack.
+        folder: What its relative paths start from.
+        lock: Its lock.
+        platform: Which of the lock's platforms.
+        options: What FROM names, and when.
 
     Raises:
         SpecError: A file of the spec is missing, or a value cannot be in a Dockerfile.
     """
-    spec = stack.spec
     platform_lock = lock.platforms[platform]
-    files = files_sha256(spec, stack.folder)
+    files = files_sha256(spec, folder)
     pins = pin_list(spec, platform_lock, files, lock_sha256=lock_sha256(lock))
     return render_dockerfile(
         spec,
         platform_lock,
         pins,
         created=options.created or platform_lock.created,
-        folders=source_folders(spec, stack.folder),
+        folders=source_folders(spec, folder),
         base_reference=options.base_reference,
     )
 
 
 def stack_context(
-    stack: LoadedSpec,
+    spec: StackSpec,
+    folder: Path,
     lock: Lock,
     platform: Platform,
     options: RenderOptions,
@@ -73,7 +79,8 @@ def stack_context(
     """The Dockerfile of a stack with everything it needs beside it.
 
     Args:
-        stack: The spec.
+        spec: The stack.
+        folder: What its relative paths start from.
         lock: Its lock.
         platform: Which of the lock's platforms.
         options: What to bring along.
@@ -93,15 +100,15 @@ def stack_context(
         rootfs = bootstrap_layer(base, store=store, site=site, observer=observer).path
     wheels: Mapping[str, Path] | None = None
     if options.with_wheels:
-        by_file = fetch_wheels(platform_lock, site, store, observer, indexes=stack.spec.indexes)
+        by_file = fetch_wheels(platform_lock, site, store, observer, indexes=spec.indexes)
         wheels = {wheel.sha256: by_file[wheel.file] for wheel in platform_lock.wheels}
     http = HttpClient(site.ca_bundle)
-    keys = fetch_apt_keys(stack.spec.apt_sources, store, http=http, observer=observer)
+    keys = fetch_apt_keys(spec.apt_sources, store, http=http, observer=observer)
     return context_entries(
-        stack.spec,
-        stack.folder,
+        spec,
+        folder,
         platform_lock,
-        stack_dockerfile(stack, lock, platform, options),
+        stack_dockerfile(spec, folder, lock, platform, options),
         wheels=wheels,
         rootfs=rootfs,
         keys=[key.path for key in keys],
