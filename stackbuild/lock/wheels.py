@@ -167,7 +167,7 @@ class _WheelLocking:
         stated = {
             item.file.name: item.file.sha256
             for item in chosen
-            if item.kept is None and not self._trusted(item) and not indexes.is_folder(item.index)
+            if not self._trusted(item) and not indexes.is_folder(item.index)
         }
         findings = (
             *mixed_cuda_majors(wheels, self.spec.waivers),

@@ -135,7 +135,7 @@ def index_hashes(stated: Mapping[str, str | None], wheels: Iterable[LockedWheel]
     """Indexes whose hashes are missing or wrong, one finding each.
 
     Args:
-        stated: File name to what the index states, for the files that were fetched and hashed.
+        stated: File name to what the index states, for the files whose hash was measured.
         wheels: The locked wheels, with what was measured.
     """
     missing: dict[str, list[str]] = {}

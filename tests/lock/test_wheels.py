@@ -319,7 +319,9 @@ class TestServedIndex:
                 "/simple/", Misbehaviour(replace=page.encode(), headers={"Content-Type": "text/html"})
             )
             self.served(shelf, server, "pytorch-cpu")
-            result = shelf.lock(frameworks={"torch": {"version": "2.13.0", "variant": "cpu"}})
+            torch = {"torch": {"version": "2.13.0", "variant": "cpu"}}
+            result = shelf.lock(frameworks=torch)
+            assert shelf.lock(frameworks=torch, previous=result.wheels) == result
         assert result.wheels[0].sha256 == right
         assert [(f.code, f.measured, f.required) for f in result.findings] == [
             ("index-hash-wrong", right, "0" * 64)
@@ -330,7 +332,9 @@ class TestServedIndex:
         wheel = shelf.wheel("torch", "2.13.0+cpu", index="pytorch-cpu")
         with IndexServer({"pytorch-cpu": shelf.root / "pytorch-cpu"}, hashes=False) as server:
             self.served(shelf, server, "pytorch-cpu")
-            result = shelf.lock(frameworks={"torch": {"version": "2.13.0", "variant": "cpu"}})
+            torch = {"torch": {"version": "2.13.0", "variant": "cpu"}}
+            result = shelf.lock(frameworks=torch)
+            assert shelf.lock(frameworks=torch, previous=result.wheels) == result
         assert result.wheels[0].sha256 == sha256_of(wheel)
         assert [f.code for f in result.findings] == ["index-hash-missing"]
 
