@@ -65,17 +65,15 @@ def require_published(
     if any(target.rank(file) is not None for file in allowed):
         return
     suited = near(
-        pin, (file.version for file in files if file.version is not None and target.rank(file) is not None)
+        pin or max(file.version for file in allowed if file.version is not None),
+        (file.version for file in files if file.version is not None and target.rank(file) is not None),
     )
-    tags = sorted({file.name.removesuffix(".whl").split("-", 2)[2] for file in allowed if file.is_wheel})
     raise _not_found(
         f"{name}{requirement.specifier} on the index {index} has no wheel for {target}",
         f"Wheels for it near that version: {', '.join(suited)}."
         if suited
         else "No version has a wheel for it.",
-        detail="it has wheels for " + ", ".join(tags[:12])
-        if tags
-        else "it has only sources; those are not built",
+        detail=_what_there_is(allowed, target),
     )
 
 
@@ -87,6 +85,26 @@ def near(wanted: Version | None, published: Iterable[Version]) -> list[str]:
     below = [version for version in ordered if version <= wanted][-_NEAR:]
     above = [version for version in ordered if version > wanted][:_NEAR]
     return [str(version) for version in (*below, *above)]
+
+
+def _what_there_is(files: Iterable[IndexFile], target: Target) -> str:
+    """Why none of these files suits: another Python, a newer glibc, another machine, or sources alone."""
+    wheels = [file for file in files if file.is_wheel]
+    if not wheels:
+        return "it has only sources; those are not built"
+    here = {
+        tag
+        for file in wheels
+        for tag in file.tags
+        if tag.platform == "any" or ("linux" in tag.platform and tag.platform.endswith(target.machine))
+    }
+    if not here:
+        return f"it has no wheels for Linux on {target.machine}"
+    own = {tag.platform for tag in here if tag.interpreter == target.interpreter}
+    if own:
+        return f"its wheels for {target.interpreter} need {', '.join(sorted(own))}"
+    interpreters = sorted({tag.interpreter for tag in here}, key=lambda name: (len(name), name))
+    return f"its wheels for Linux on {target.machine} are for {', '.join(interpreters)}"
 
 
 def _channels_of(name: str, version: Version | None) -> str:

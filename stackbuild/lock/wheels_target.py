@@ -46,11 +46,17 @@ class Target:
         known = [minor for minor in _RESOLVER_POLICIES if minor <= self._glibc_minor]
         return f"{self.machine}-manylinux_2_{known[-1] if known else _RESOLVER_POLICIES[0]}"
 
+    @property
+    def interpreter(self) -> str:
+        """The interpreter tag, for example ``cp311``."""
+        release = Version(self.python).release
+        return f"cp{release[0]}{release[1]}"
+
     @cached_property
     def ranks(self) -> dict[Tag, int]:
         """Every tag the target can install, with its rank; 0 is the best."""
         release = Version(self.python).release[:2]
-        interpreter = f"cp{release[0]}{release[1]}"
+        interpreter = self.interpreter
         platforms = list(self._platforms())
         tags = [
             *cpython_tags(release, [interpreter], platforms),

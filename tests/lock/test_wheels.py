@@ -257,8 +257,23 @@ def test_a_version_without_a_wheel_for_this_python(shelf: Shelf) -> None:
         shelf.lock("a==1.0")
     assert caught.value.code == "wheel-not-found"
     assert "no wheel for Python 3.11.2, glibc 2.36, x86_64" in caught.value.what
-    assert "cp312-cp312-manylinux_2_28_x86_64" in caught.value.detail
-    assert "0.9" in caught.value.do
+    assert caught.value.detail == "its wheels for Linux on x86_64 are for cp312"
+    assert caught.value.do == "Wheels for it near that version: 0.9."
+
+
+@pytest.mark.parametrize(
+    ("tag", "why"),
+    [
+        ("cp311-cp311-manylinux_2_39_x86_64", "its wheels for cp311 need manylinux_2_39_x86_64"),
+        ("cp311-cp311-manylinux_2_28_aarch64", "it has no wheels for Linux on x86_64"),
+        ("cp311-cp311-win_amd64", "it has no wheels for Linux on x86_64"),
+    ],
+)
+def test_why_no_wheel_suits(shelf: Shelf, tag: str, why: str) -> None:
+    shelf.wheel("a", "1.0", tag=tag)
+    with pytest.raises(LockError) as caught:
+        shelf.lock("a<2")
+    assert caught.value.detail == why
 
 
 def test_an_unknown_package(shelf: Shelf) -> None:
