@@ -26,9 +26,9 @@ from stackbuild.layers.debs_repository import (
     read_control_fields,
 )
 from stackbuild.layers.interface import layer_key
-from stackbuild.layers.machine_unique import action_for
+from stackbuild.layers.machine_unique import action_for, image_xattrs
 from stackbuild.layers.tar_writer import MTIME, LayerTarWriter, Sink
-from stackbuild.layers.tree import XATTR_PREFIX, FileTree
+from stackbuild.layers.tree import FileTree
 from stackbuild.store.disk import disk_full_as_error
 
 _VERSION = 1
@@ -144,11 +144,7 @@ def _copy_member(
     action = action_for(path, directory=member.isdir())
     if action == "drop":
         return
-    xattrs = tuple(
-        (key.removeprefix(XATTR_PREFIX), value)
-        for key, value in member.pax_headers.items()
-        if key.startswith(XATTR_PREFIX)
-    )
+    xattrs = image_xattrs(member.pax_headers)
     if member.isdir():
         writer.add_directory(path, member.mode, member.uid, member.gid, xattrs)
     elif member.issym():

@@ -88,7 +88,7 @@ class BytecodeMaker:
         """Hash of all that decides the layer's bytes."""
         program = hashlib.sha256(_program()).hexdigest()
         python = [self.python.version, self.python.tag, self.python.executable]
-        inputs = [python, program, list(self.layer_keys), sorted(self.left_out), self.stdlib]
+        inputs = [python, program, list(self.layer_keys), self._own_left_out(), self.stdlib]
         return layer_key("bytecode", _VERSION, inputs)
 
     def make(self, sink: Sink, tree: FileTree) -> Additions:
@@ -108,6 +108,15 @@ class BytecodeMaker:
                 if path not in left_out:
                     writer.add_file(path, content, size, 0o644)
         return writer.close()
+
+    def _own_left_out(self) -> list[str]:
+        """Those of ``left_out`` that come from these layers: what others leave out does not move the key."""
+        if not self.left_out:
+            return []
+        folder = STDLIB_FOLDER if self.stdlib else WHEEL_FOLDER
+        jobs = find_sources(self.layers, folder, links=self.stdlib).jobs
+        own = {source for _, sources in jobs for source in sources}
+        return sorted(path for path in set(self.left_out) if _source_of(path) in own)
 
     @contextmanager
     def compiled(self) -> Iterator[Compiled]:
@@ -146,6 +155,12 @@ def unstable_bytecode(maker: BytecodeMaker) -> tuple[tuple[str, ...], tuple[str,
     first, second = runs
     unstable.update(path for path in {*first, *second} if first.get(path) != second.get(path))
     return tuple(sorted(unstable)), tuple(sorted(failures))
+
+
+def _source_of(bytecode: str) -> str:
+    """The source of a byte-code file: ``x/__pycache__/y.cpython-311.pyc`` comes from ``x/y.py`` (PEP 3147)."""
+    folder, _, name = bytecode.rpartition("/")
+    return f"{folder.removesuffix('__pycache__')}{name.removesuffix('.pyc').rpartition('.')[0]}.py"
 
 
 def _program() -> bytes:

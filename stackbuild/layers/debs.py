@@ -24,9 +24,9 @@ from stackbuild.layers.debs_repository import (
     unreadable,
 )
 from stackbuild.layers.interface import layer_key
-from stackbuild.layers.machine_unique import action_for
+from stackbuild.layers.machine_unique import action_for, image_xattrs
 from stackbuild.layers.tar_writer import MTIME, LayerTarWriter, Sink
-from stackbuild.layers.tree import XATTR_PREFIX, Additions, FileTree
+from stackbuild.layers.tree import Additions, FileTree
 
 _VERSION = 1
 
@@ -203,11 +203,7 @@ def _write_changes(
         action = action_for(path, directory=member.isdir())
         if action == "drop":
             continue
-        xattrs = tuple(
-            (key.removeprefix(XATTR_PREFIX), value)
-            for key, value in member.pax_headers.items()
-            if key.startswith(XATTR_PREFIX)
-        )
+        xattrs = image_xattrs(member.pax_headers)
         owner = (member.uid, member.gid)
         if member.isdir():
             writer.add_directory(path, member.mode, *owner, xattrs)

@@ -8,10 +8,13 @@ and what must be made anew on every machine (``machine-id``, host keys).
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from stackbuild.errors import BuildError
+from stackbuild.layers.tar_writer import Xattrs
+from stackbuild.layers.tree import XATTR_PREFIX
 
 Action = Literal["drop", "empty", "refuse"]
 
@@ -86,3 +89,22 @@ def action_for(path: str, *, directory: bool = False) -> Action | None:
             )
         return rule.action
     return None
+
+
+def image_xattrs(pax_headers: Mapping[str, str]) -> Xattrs:
+    """The extended attributes that belong to a file of an image.
+
+    File capabilities and user attributes do; labels that the host's security modules put on
+    (``security.selinux``) and notes of its overlay file system (``trusted.overlay.…``) do not.
+
+    Args:
+        pax_headers: A tar member's PAX records.
+    """
+    found = [
+        (key.removeprefix(XATTR_PREFIX), value)
+        for key, value in pax_headers.items()
+        if key.startswith(XATTR_PREFIX)
+    ]
+    return tuple(
+        sorted(pair for pair in found if pair[0] == "security.capability" or pair[0].startswith("user."))
+    )

@@ -133,6 +133,8 @@ def test_files_that_the_lock_leaves_out_are_left_out(python_base: PythonBase, tm
     without = replace(maker, left_out=(f"{SITE}/mine/__pycache__/a.cpython-311.pyc",))
     assert list(_make(without, tree)[1]) == [f"{SITE}/mine/__pycache__/b.cpython-311.pyc"]
     assert without.key() != maker.key()
+    others = replace(without, left_out=(*without.left_out, f"{SITE}/torch/__pycache__/x.cpython-311.pyc"))
+    assert others.key() == without.key()
 
 
 def test_a_wheel_compiles_the_same_whatever_lies_beside_it(python_base: PythonBase, tmp_path: Path) -> None:

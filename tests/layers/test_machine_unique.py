@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stackbuild.errors import BuildError
-from stackbuild.layers.machine_unique import action_for
+from stackbuild.layers.machine_unique import action_for, image_xattrs
 
 
 @pytest.mark.parametrize(
@@ -65,3 +65,14 @@ def test_a_shared_secret_is_refused_by_name(path: str) -> None:
     with pytest.raises(BuildError, match=path) as caught:
         action_for(path)
     assert caught.value.code == "machine-secret"
+
+
+def test_capabilities_and_user_attributes_stay_and_the_hosts_labels_go() -> None:
+    headers = {
+        "path": "usr/bin/ping",
+        "SCHILY.xattr.user.note": "kept",
+        "SCHILY.xattr.security.selinux": "system_u:object_r:container_file_t:s0:c1,c2",
+        "SCHILY.xattr.trusted.overlay.origin": "x",
+        "SCHILY.xattr.security.capability": "\x01\x00",
+    }
+    assert image_xattrs(headers) == (("security.capability", "\x01\x00"), ("user.note", "kept"))
