@@ -59,7 +59,7 @@ def command(
     if export:
         _export(here, specs, output)
         return
-    rows = _checked(specs) if check else _locked(here, specs, upgrades, quiet=quiet)
+    rows = _checked(specs) if check else _locked(here, specs, upgrades, everything=not stacks, quiet=quiet)
     _show(rows, format_, output)
     if any(row["state"] in ("missing", "stale") for row in rows):
         click.get_current_context().exit(int(ExitCode.SPEC_OR_LOCK))
@@ -81,7 +81,7 @@ def _told_apart(
 
 
 def _locked(
-    here: Project, specs: list[Path], upgrades: tuple[str, ...], *, quiet: bool
+    here: Project, specs: list[Path], upgrades: tuple[str, ...], *, everything: bool, quiet: bool
 ) -> list[dict[str, Any]]:
     from stackbuild.cli.progress import observed
     from stackbuild.errors import LockError
@@ -95,6 +95,8 @@ def _locked(
     with here.engine() as engine, observed(quiet=quiet) as observer:
         for spec_path in specs:
             loaded = load_spec(spec_path)
+            if everything and loaded.spec.external is not None:
+                continue
             path = lock_path(spec_path)
             with here.store.lock(f"lock {path.absolute()}", observer=observer):
                 try:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from stackbuild.errors import LockError, NotJudgedError
+from stackbuild.errors import LockError, NotJudgedError, StackbuildError
 from stackbuild.lock.apt_output import (
     install_error,
     locked_debs,
@@ -23,6 +23,7 @@ from stackbuild.lock.apt_output import (
     parse_uris,
     update_error,
 )
+from stackbuild.lock.apt_settings import CA_OPTION, LIMIT, OPTIONS, preferences
 from stackbuild.lock.apt_sources import AptRepository, at_mirrors, parse_stanzas, sources_text
 from stackbuild.lock.model import LockedDeb
 from stackbuild.progress import Observer
@@ -30,8 +31,6 @@ from stackbuild.site_config import SiteConfig
 
 # usr-is-merged stands in for usrmerge, which needs perl (release notes of Debian 12, 5.1.2).
 _ALSO = ("apt", "ca-certificates", "usr-is-merged")
-_LIMIT = 900.0  # seconds
-_PIN_PRIORITY = 995
 _PASSED_ON = (
     "PATH",
     "HOME",
@@ -76,8 +75,8 @@ def resolve_bootstrap(
         observer: Told of progress.
 
     Raises:
-        LockError: ``no-such-apt-suite``, ``apt-key-mismatch``, ``debs-unsolvable``, ``deb-without-hash``.
-        NotJudgedError: ``apt-missing``, ``repository-unreachable``.
+        LockError: ``no-such-apt-suite``, ``debs-unsolvable``, ``deb-without-hash``.
+        NotJudgedError: ``apt-missing``, ``bootstrap-keyring-missing``, ``repository-unreachable``.
     """
     used = at_mirrors(repositories, site.repositories)
     names = {mirror.uri: original.name for original, mirror in zip(repositories, used, strict=True)}
@@ -87,7 +86,7 @@ def resolve_bootstrap(
         apt = _HostApt(Path(folder), architecture, used, site.ca_bundle)
         updated = apt.run("apt-get", "update", "-q")
         if updated.returncode != 0:
-            raise update_error(updated.stdout + updated.stderr, where)
+            raise _update_error(updated.stdout + updated.stderr, where)
         wanted = _minbase(apt.run("apt-cache", "dumpavail").stdout)
         if len(wanted) <= len(_ALSO):
             raise LockError(
@@ -107,6 +106,20 @@ def resolve_bootstrap(
         uris = parse_uris(apt.install("--print-uris", wanted).stdout)
         records = apt.run("apt-cache", "show", *(found.exact for found in installations)).stdout
         return BootstrapResolution(locked_debs(installations, records, uris, names), apt.released())
+
+
+def _update_error(output: str, where: str) -> StackbuildError:
+    error = update_error(output, where)
+    if error.code != "apt-key-mismatch":
+        return error
+    # These are the distribution's own repositories, so it is this host that lacks their keys.
+    return NotJudgedError(
+        "this host does not have the keys of the distribution's repositories",
+        code="bootstrap-keyring-missing",
+        where=where,
+        detail=error.detail,
+        do="Run: apt-get install debian-archive-keyring (with sudo).",
+    )
 
 
 def _minbase(available: str) -> tuple[str, ...]:
@@ -158,26 +171,17 @@ class _HostApt:
             "Dir::Etc::TrustedParts": "/etc/apt/trusted.gpg.d",
             "APT::Architecture": architecture,
             "APT::Sandbox::User": "root" if os.geteuid() == 0 else "",
-            "APT::Install-Recommends": "false",
-            "APT::Update::Error-Mode": "any",
-            "Acquire::Retries": "3",
-            "Acquire::Languages": "none",
-            "Acquire::http::Timeout": "30",
-            "Acquire::https::Timeout": "30",
+            **OPTIONS,
         }
         if ca_bundle is not None:
-            settings["Acquire::https::CAInfo"] = str(ca_bundle)
+            settings[CA_OPTION] = str(ca_bundle)
         lines = [f'{name} "{value}";' for name, value in settings.items() if value]
         lines.append(f'APT::Architectures {{ "{architecture}"; }};')
         self._config.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
     def pin(self, debs: Iterable[LockedDeb]) -> None:
         """Prefer these versions over newer ones (apt_preferences(5)); without debs, nothing."""
-        text = "\n".join(
-            f"Package: {deb.name}\nPin: version {deb.version}\nPin-Priority: {_PIN_PRIORITY}\n"
-            for deb in debs
-        )
-        (self._folder / "etc/apt/preferences.d/stackbuild").write_text(text, encoding="utf-8")
+        (self._folder / "etc/apt/preferences.d/stackbuild").write_text(preferences(debs), encoding="utf-8")
 
     def install(self, mode: str, names: Sequence[str]) -> subprocess.CompletedProcess[str]:
         return self.run("apt-get", "install", "-y", "-q", mode, *names)
@@ -196,13 +200,20 @@ class _HostApt:
             "APT_CONFIG": str(self._config),
             "LC_ALL": "C.UTF-8",
         }
-        return subprocess.run(
-            argv,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            stdin=subprocess.DEVNULL,
-            env=environment,
-            timeout=_LIMIT,
-            check=False,
-        )
+        try:
+            return subprocess.run(
+                argv,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                stdin=subprocess.DEVNULL,
+                env=environment,
+                timeout=LIMIT,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise NotJudgedError(
+                f"{argv[0]} {argv[1]} did not end within {LIMIT:.0f} seconds",
+                code="repository-unreachable",
+                do="Check the network, or map the repository to a mirror under 'repositories' in stackbuild.toml.",
+            ) from error

@@ -73,7 +73,7 @@ def fetch_debs(
     uris = repository_uris(repositories, site.repositories)
     requests = [
         FetchRequest(
-            name=Path(deb.path).name,
+            name=f"{deb.name}_{deb.version}_{deb.architecture}.deb",
             candidates=deb_candidates(deb, uris, created=created, snapshot=site.snapshot),
             sha256=deb.sha256,
             size=deb.size,

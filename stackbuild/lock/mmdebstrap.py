@@ -36,22 +36,30 @@ def mmdebstrap_repositories(suite: str) -> tuple[AptRepository, ...]:
             code="mmdebstrap-missing",
             do="Run: apt-get install mmdebstrap (with sudo).",
         )
-    done = subprocess.run(
-        [program, "--variant=minbase", "--format=null", f"--setup-hook={_HOOK}", suite, "/dev/null"],
-        capture_output=True,
-        text=True,
-        errors="replace",
-        stdin=subprocess.DEVNULL,
-        timeout=_LIMIT,
-        check=False,
-    )
-    # Its hooks write to its stderr, among its own lines.
-    found = parse_answer(done.stderr)
+    command = [program, "--variant=minbase", "--format=null", f"--setup-hook={_HOOK}", suite, "/dev/null"]
+    try:
+        done = subprocess.run(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,  # where a hook's output goes differs between versions
+            text=True,
+            errors="replace",
+            stdin=subprocess.DEVNULL,
+            timeout=_LIMIT,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise NotJudgedError(
+            f"mmdebstrap did not answer within {_LIMIT:.0f} seconds",
+            code="bootstrap-not-permitted",
+            do="Run `mmdebstrap --simulate` for the suite and see where it waits.",
+        ) from error
+    found = parse_answer(done.stdout)
     if not found:
         raise NotJudgedError(
             f"mmdebstrap does not say where it would take the suite {suite} from",
             code="bootstrap-not-permitted",
-            detail="\n".join(done.stderr.splitlines()[-8:]),
+            detail="\n".join(done.stdout.splitlines()[-8:]),
             do="Run with sudo, or: apt-get install uidmap, and give the user a range in /etc/subuid.",
         )
     return found

@@ -39,6 +39,7 @@ from stackbuild.spec.load import LoadedSpec
 from stackbuild.spec.model import BootstrapBaseSpec, Platform
 from stackbuild.spec.requirement_files.interface import Pin
 from stackbuild.spec.requirements_input import lock_inputs_sha256, requirement_inputs
+from stackbuild.store.http import HttpClient
 from stackbuild.store.store import Store
 
 # What `--upgrade` takes, besides names of packages, to move the base.
@@ -134,7 +135,9 @@ class _PlatformLocking:
         request = DebRequest(
             packages=spec.apt,
             python="" if spec.python == "none" else spec.python,
-            keys=fetch_apt_keys(spec.apt_sources, self.store, observer=self.observer),
+            keys=fetch_apt_keys(
+                spec.apt_sources, self.store, http=HttpClient(self.site.ca_bundle), observer=self.observer
+            ),
         )
         resolution = resolve_debs(
             request,
