@@ -105,7 +105,6 @@ class AssembleBuilder:
             created=request.created,
         )
         tags = image_tags(request.pins)
-        before = {ref: found.id for ref in tags if (found := self._engine.image(ref)) is not None}
         self._observer.stage("load", tags[0])
         self._send(config, base, tars, tags)
         loaded = self._engine.image(tags[0])
@@ -116,7 +115,6 @@ class AssembleBuilder:
                 where=tags[0],
                 do="See the engine's log; then run the same command again.",
             )
-        self._remove_replaced(before, loaded)
         return f"sha256:{hashlib.sha256(config).hexdigest()}", loaded, tags
 
     def _send(self, config: bytes, base: Base, tars: Sequence[LayerTar], tags: Sequence[str]) -> None:
@@ -145,10 +143,3 @@ class AssembleBuilder:
                 raise
             return False
         return True
-
-    def _remove_replaced(self, before: dict[str, str], loaded: ImageInfo) -> None:
-        """Remove images that lost their last name to the new one."""
-        for image_id in {image_id for image_id in before.values() if image_id != loaded.id}:
-            old = self._engine.image(image_id)
-            if old is not None and not old.repo_tags and not old.repo_digests:
-                self._engine.remove_image(image_id)

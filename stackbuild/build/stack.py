@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -90,10 +90,13 @@ def build_stack(
         for name in engine.sweep():
             observer.note(f"removed {name}, which a killed run had left")
         from stackbuild.publish.pin_list import pin_list
+        from stackbuild.publish.tags import image_tags
 
         pins = pin_list(spec, lock.platforms[platform], files, lock_sha256=lock_sha256(lock))
+        before = {found.id for ref in image_tags(pins) if (found := engine.image(ref)) is not None}
         request = BuildRequest(spec, stack.folder, lock, platform, created, pins, options.fresh)
         built = _builder(options.builder, engine, store, site, observer).build(request)
+        _remove_replaced(engine, before - {built.image_id})
         store.put_record(_BUILT, key, asdict(built))
         return built
 
@@ -122,6 +125,14 @@ def _still_there(engine: Engine, store: Store, key: str) -> BuiltImage | None:
         if image is None or image.id != built.image_id:
             return None
     return built
+
+
+def _remove_replaced(engine: Engine, images: Iterable[str]) -> None:
+    """Remove images that lost their last name to the new one."""
+    for image_id in images:
+        old = engine.image(image_id)
+        if old is not None and not old.repo_tags and not old.repo_digests:
+            engine.remove_image(image_id)
 
 
 def _from_record(record: Mapping[str, Any]) -> BuiltImage:
