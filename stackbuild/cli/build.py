@@ -175,6 +175,12 @@ def _verified(
     gpus = parse_gpus(asked.gpus) if asked.gpus is not None else default_gpus(found.promise.device)
     options = VerifyOptions(gpus=gpus, fresh=asked.fresh)
     report = verify_image(engine, found.image, found.promise, options, observer, store=here.store)
+    if found.waivers or here.site.policy.severities:
+        from datetime import UTC, datetime
+
+        from stackbuild.verification.acceptance import with_acceptance
+
+        report = with_acceptance(report, found.waivers, here.site.policy, datetime.now(UTC).date())
     folder = asked.reports / stack.spec.name
     documents = {**_documents(here, engine, stack, built, observer), "report.json": render_json(report)}
     write_files(folder, {name: text.encode() for name, text in documents.items()})

@@ -73,6 +73,12 @@ def command(
             limit=limit,
         )
         report = verify_image(engine, found.image, found.promise, options, observer, store=here.store)
+    if found.waivers or here.site.policy.severities:
+        from datetime import UTC, datetime
+
+        from stackbuild.verification.acceptance import with_acceptance
+
+        report = with_acceptance(report, found.waivers, here.site.policy, datetime.now(UTC).date())
     if format_ == "json":
         write_result(render_json(report), output)
     else:

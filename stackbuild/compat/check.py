@@ -15,6 +15,7 @@ from stackbuild.compat.subject import Compatibility, HostOffer, ImageNeeds
 from stackbuild.compat.variants import newest_fitting, oldest_driver
 from stackbuild.facts.tables import Facts
 from stackbuild.findings import Finding, Verdict
+from stackbuild.gates.pages import judged_in_containers_only
 from stackbuild.site_policy import Policy
 from stackbuild.spec.model import Waiver
 
@@ -98,7 +99,9 @@ def _with_site_and_waivers(
     if not subject.waivers:
         return parts
     flat = [finding for part in parts for finding in part]
-    changed = with_waivers(flat, subject.waivers, today)
+    # A waiver of a runtime gate is used, or not, by a verification.
+    waivers = [waiver for waiver in subject.waivers if not judged_in_containers_only(waiver.code)]
+    changed = with_waivers(flat, waivers, today)
     regrouped: list[tuple[Finding, ...]] = []
     start = 0
     for part in parts:

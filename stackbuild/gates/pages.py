@@ -10,6 +10,9 @@ from types import MappingProxyType
 
 from pydantic import BaseModel, ConfigDict, Field
 
+# Runtime gates that are judged before the build as well, from the lock.
+_ALSO_STATIC = frozenset({"cpu-wheel-in-gpu-image", "mixed-cuda-majors", "ort-cpu-and-gpu-both"})
+
 
 class GatePage(BaseModel):
     """What a person should know of one code."""
@@ -41,3 +44,8 @@ def gate_pages(area: str | None = None) -> Mapping[str, GatePage]:
         for code, page in table.items():
             pages.setdefault(code, GatePage.model_validate(page))
     return MappingProxyType(pages)
+
+
+def judged_in_containers_only(code: str) -> bool:
+    """True for a runtime gate that nothing but a verification can judge, so that only there its waiver is used."""
+    return code in gate_pages("runtime") and code not in _ALSO_STATIC

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -13,8 +13,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from stackbuild.errors import SpecError
 from stackbuild.lock.model import ImageBaseLock, PlatformLock
-from stackbuild.publish.pin_list import PinList
 from stackbuild.spec.model import Platform, StackSpec
+
+if TYPE_CHECKING:
+    from stackbuild.publish.pin_list import PinList
 
 Device = Literal["cpu", "cuda"]
 

@@ -10,10 +10,8 @@ from stackbuild.engine.docker_engine import Engine
 from stackbuild.engine.models import ImageInfo
 from stackbuild.errors import LockError, NotJudgedError
 from stackbuild.lock.file import lock_path, read_lock
-from stackbuild.publish.inspect import inspect_image
-from stackbuild.publish.labels import PINS_LABEL
 from stackbuild.spec.load import load_spec
-from stackbuild.spec.model import Platform
+from stackbuild.spec.model import Platform, Waiver
 from stackbuild.verification.promise import (
     Promise,
     promise_of_image,
@@ -29,6 +27,7 @@ class VerifyTarget:
 
     image: str
     promise: Promise
+    waivers: tuple[Waiver, ...] = ()
 
 
 def target_of_stack(engine: Engine, spec_path: Path) -> VerifyTarget:
@@ -43,7 +42,7 @@ def target_of_stack(engine: Engine, spec_path: Path) -> VerifyTarget:
     do = f"Pull it: docker pull {reference}." if spec.external else f"Run `stackbuild build {spec.name}`."
     platform = platform_of(_present(engine, reference, do))
     if spec.external is not None:
-        return VerifyTarget(reference, promise_of_spec(spec, platform, spec_path.parent))
+        return VerifyTarget(reference, promise_of_spec(spec, platform, spec_path.parent), spec.waivers)
     path = lock_path(spec_path)
     locked = read_lock(path).platforms.get(platform)
     if locked is None:
@@ -53,7 +52,7 @@ def target_of_stack(engine: Engine, spec_path: Path) -> VerifyTarget:
             where=str(path),
             do=f"Add {platform} to platforms: in the spec and run `stackbuild lock {spec.name}`.",
         )
-    return VerifyTarget(reference, promise_of_lock(spec, locked, platform, spec_path.parent))
+    return VerifyTarget(reference, promise_of_lock(spec, locked, platform, spec_path.parent), spec.waivers)
 
 
 def target_of_image(engine: Engine, reference: str) -> VerifyTarget:
@@ -65,6 +64,9 @@ def target_of_image(engine: Engine, reference: str) -> VerifyTarget:
     Raises:
         NotJudgedError: ``image-missing``, ``pin-list-unreadable``.
     """
+    from stackbuild.publish.inspect import inspect_image
+    from stackbuild.publish.labels import PINS_LABEL
+
     image = _present(engine, reference, "Build it, or pull it first.")
     platform = platform_of(image)
     if PINS_LABEL in image.labels:

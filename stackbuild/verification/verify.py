@@ -19,9 +19,8 @@ from stackbuild.errors import LockError, NotJudgedError, UsageError
 from stackbuild.findings import Finding, Verdict, is_complete
 from stackbuild.progress import Observer
 from stackbuild.store.store import Store
+from stackbuild.verification.gate_codes import GATE_CODES
 from stackbuild.verification.gpus import GpuSelection, device_requests
-from stackbuild.verification.judge.run import GATE_CODES, judge_run, not_run
-from stackbuild.verification.judge.start_failure import judge_start_failure
 from stackbuild.verification.launch import ARCHIVE_NAME, INTERPRETERS, PLAN_NAME, LaunchOptions, run_suite
 from stackbuild.verification.model import HostBasics, Injection, JudgedImage, SuiteRun, VerificationReport
 from stackbuild.verification.plan import STACK_MODEL, plan_bytes, plan_gates
@@ -128,6 +127,10 @@ def verify_image(
 def _run_and_judge(
     engine: Engine, image: ImageInfo, promise: Promise, options: VerifyOptions, observer: Observer
 ) -> tuple[SuiteRun, tuple[Finding, ...]]:
+    # Judging reads the facts, which a remembered result has no need of.
+    from stackbuild.verification.judge.run import judge_run, not_run
+    from stackbuild.verification.judge.start_failure import judge_start_failure
+
     files = {
         ARCHIVE_NAME: suite_archive(),
         PLAN_NAME: plan_bytes(plan_gates(promise, options.gpus)),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from stackbuild.gates.document import gates_document
 from stackbuild.gates.pages import gate_areas, gate_pages
-from stackbuild.verification.judge.run import GATE_CODES
+from stackbuild.verification.gate_codes import GATE_CODES
 
 ROOT = Path(__file__).parents[2]
 _CODE = re.compile(r'"([a-z0-9]+(?:-[a-z0-9]+)+)"')

@@ -8,8 +8,9 @@ import pytest
 
 from stackbuild.errors import ExitCode
 from stackbuild.findings import Finding, Verdict, exit_code_of, is_complete
+from stackbuild.verification.gate_codes import GATE_CODES
 from stackbuild.verification.gpus import GpuSelection
-from stackbuild.verification.judge.run import GATE_CODES, judge_run
+from stackbuild.verification.judge.run import judge_run
 from stackbuild.verification.model import GateResult, SuiteRun
 from stackbuild.verification.selection import select_gates
 from tests.verification.support import cpu_promise, cuda_promise, torch_build, whole_run

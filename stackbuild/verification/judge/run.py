@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from stackbuild.findings import Finding, Verdict
+from stackbuild.verification.gate_codes import GATE_CODES
 from stackbuild.verification.gpus import GpuSelection
 from stackbuild.verification.judge.distributions import judge_distributions, judge_imports
 from stackbuild.verification.judge.findings import finding, not_applicable, pointless
@@ -14,26 +15,6 @@ from stackbuild.verification.judge.torch import judge_torch
 from stackbuild.verification.model import SuiteRun
 from stackbuild.verification.plan import device_missing, provider_missing
 from stackbuild.verification.promise import Promise
-
-# In the order of a report.
-GATE_CODES = (
-    "python-version",
-    "os-matches-lock",
-    "dists-match-lock",
-    "dependencies-consistent",
-    "mixed-cuda-majors",
-    "ort-cpu-and-gpu-both",
-    "packages-import",
-    "torch-import",
-    "torch-version",
-    "cpu-wheel-in-gpu-image",
-    "torch-matmul",
-    "ort-import",
-    "ort-version",
-    "ort-session",
-    "ort-silent-cpu-fallback",
-    "ort-model-session",
-)
 
 
 def judge_run(promise: Promise, run: SuiteRun, gpus: GpuSelection) -> tuple[Finding, ...]:
