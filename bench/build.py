@@ -56,8 +56,7 @@ def main() -> int:
             with stand(Path(folder)) as ground:
                 return _compare(ground, client)
         finally:
-            for tag in (PEER, f"{NAME}:latest"):
-                _forget(client, tag)
+            _forget(client)
 
 
 def _compare(ground: Stand, client: docker.DockerClient) -> int:
@@ -125,13 +124,13 @@ def _tar(folder: Path, body: io.BufferedRandom) -> None:
             archive.add(path, str(path.relative_to(folder)), recursive=False, filter=fixed)
 
 
-def _forget(client: docker.DockerClient, tag: str) -> None:
-    """Remove an image and its other tags; not an error when a run ended before it was made."""
-    try:
-        image = client.images.get(tag)
-    except docker.errors.ImageNotFound:
-        return
-    client.images.remove(str(image.id), force=True)
+def _forget(client: docker.DockerClient) -> None:
+    """Remove the images of both sides and the base under its names here."""
+    ours = (PEER.split(":")[0], NAME)
+    for image in client.images.list():
+        names = {*image.tags, *image.attrs.get("RepoDigests", [])}
+        if any(name.split(":")[0] in ours or "/bench/debian-python" in name for name in names):
+            client.images.remove(str(image.id), force=True)
 
 
 if __name__ == "__main__":

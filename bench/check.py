@@ -16,7 +16,7 @@ from pathlib import Path
 from stackbuild.compat.check import Subject, check
 from stackbuild.compat.contents import Contents, Distribution
 from stackbuild.compat.offer import host_offer
-from stackbuild.compat.policy import Policy
+from stackbuild.site_policy import Policy
 from stackbuild.compat.versions import parse_cuda
 from stackbuild.facts.tables import Facts
 from stackbuild.host.model import Host, HostGpu
