@@ -29,9 +29,11 @@ LEAF_MARK = 0.08
 MEMORY_MARK = 400_000_000
 PEER = "stackbuild-bench-peer:latest"
 
+_LABEL = "stackbuild-bench"  # on the peer's stages, to find them again
 # Heavy, stable packages in a step of their own, so that a leaf change does not install them again.
 _DOCKERFILE = """\
 FROM {base} AS builder
+LABEL {label}=
 RUN python3 -m venv /opt/venv
 COPY heavy /wheels/heavy
 COPY heavy.txt /
@@ -97,7 +99,7 @@ def _peer(ground: Stand, client: docker.DockerClient, *, nocache: bool) -> float
                 raise SystemExit(f"{wheel.file} is not in the store")
             (context / name / wheel.file).hardlink_to(blob)
         (context / f"{name}.txt").write_text("".join(map(_requirement, wheels)))
-    (context / "Dockerfile").write_text(_DOCKERFILE.format(base=ground.base))
+    (context / "Dockerfile").write_text(_DOCKERFILE.format(base=ground.base, label=_LABEL))
     began = time.perf_counter()
     with tempfile.TemporaryFile() as body:
         _tar(context, body)
@@ -125,12 +127,15 @@ def _tar(folder: Path, body: io.BufferedRandom) -> None:
 
 
 def _forget(client: docker.DockerClient) -> None:
-    """Remove the images of both sides and the base under its names here."""
-    ours = (PEER.split(":")[0], NAME)
+    """Remove what both sides left in the engine: images, the peer's build stages, the base's name here."""
     for image in client.images.list():
-        names = {*image.tags, *image.attrs.get("RepoDigests", [])}
-        if any(name.split(":")[0] in ours or "/bench/debian-python" in name for name in names):
+        if any(tag.split(":")[0] in (PEER.split(":")[0], NAME) for tag in image.tags):
             client.images.remove(str(image.id), force=True)
+    client.images.prune(filters={"dangling": True, "label": _LABEL})
+    for image in client.images.list():
+        for name in image.attrs.get("RepoDigests") or []:
+            if "/bench/debian-python@" in name:
+                client.images.remove(name)
 
 
 if __name__ == "__main__":
