@@ -27,7 +27,9 @@ def test_c04_a_session_that_fell_back_fails_though_the_provider_is_listed_and_th
     assert finding.verdict is Verdict.FAIL
     assert finding.code == "ort-silent-cpu-fallback"
     assert finding.details["missing_libraries"] == ["libcurand.so.10"]
-    assert "libcurand.so.10" in finding.summary
+    assert finding.summary == (
+        "the session has no CUDAExecutionProvider and runs on CPUExecutionProvider; missing: libcurand.so.10"
+    )
     assert finding.next_step == "Add libcurand.so.10 to the image."
     assert len(finding.details["log_lines"]) == 2
 
