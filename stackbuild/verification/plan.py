@@ -101,7 +101,9 @@ def _torch_gates(promise: Promise, *, here: bool) -> list[PlannedGate]:
 
 def _onnxruntime_gates(promise: Promise, *, here: bool) -> list[PlannedGate]:
     module = "suite.gates.onnxruntime_gates"
-    gates = [PlannedGate("ort-import", "onnxruntime", f"{module}:load", IMPORT_LIMIT, loads=True)]
+    # Not loaded in the worker: the import of ONNX Runtime 1.31 starts a thread, which a fork does not bring
+    # along and whose locks it may find taken. Each gate imports it anew, in a few tenths of a second.
+    gates = [PlannedGate("ort-import", "onnxruntime", f"{module}:load", IMPORT_LIMIT)]
     if not here:
         return gates
     providers = [promise.provider]

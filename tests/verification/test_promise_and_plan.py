@@ -167,6 +167,7 @@ def test_the_plan_of_a_cpu_stack_runs_every_gate_on_the_cpu() -> None:
     assert gates["torch-matmul"].options["device"] == "cpu"
     assert gates["ort-session"].options["providers"] == ["CPUExecutionProvider"]
     assert gates["torch-matmul"].worker != gates["ort-session"].worker, "ORT never meets torch"
+    assert [gate.name for gate in gates.values() if gate.loads] == ["torch-import"]
 
 
 def test_the_plan_of_a_gpu_stack_leaves_out_what_needs_a_gpu_where_there_is_none() -> None:

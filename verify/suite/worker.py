@@ -1,8 +1,9 @@
 """A worker: loads a framework once, then forks a process for every gate that uses it.
 
 The fork gives each gate a process of its own without paying for the import again; a gate that
-crashes or is killed leaves the worker as it was. Frameworks must not be initialised beyond their import in
-the worker (a CUDA context does not survive a fork), which is why only gates marked ``loads`` run in it.
+crashes or is killed leaves the worker as it was. Only gates marked ``loads`` run in the worker itself, and only
+a framework whose import starts no threads of its own and no CUDA context may be loaded so: neither
+survives a fork.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ OPEN_DIMENSION = 1
 
 
 def load(options: Dict[str, Any]) -> Dict[str, Any]:
-    """Import onnxruntime in the worker; returns what the build says of itself. Takes no options."""
+    """Import onnxruntime; returns what the build says of itself. Takes no options."""
     del options
     began = time.monotonic()
     import onnxruntime
