@@ -12,8 +12,12 @@ import signal
 import sys
 from collections.abc import Sequence
 from types import FrameType
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from stackbuild.errors import StackbuildError
 
 # Name → (module that defines ``command``, one line of help). In the order a person needs them.
 COMMANDS = {
@@ -34,11 +38,8 @@ COMMANDS = {
 
 VERBOSE = "stackbuild.verbose"  # key in the root context's meta: -v was given
 
-# A mistake in stackbuild itself says nothing of the image: "could not be judged".
-_INTERNAL_ERROR = 5
 _INTERRUPTED = 130
 _USAGE = 2
-_BUILD_FAILED = 4
 
 
 class LazyGroup(click.Group):
@@ -152,24 +153,31 @@ def _flushed(code: int) -> int:
 
 
 def _told(error: Exception, *, verbose: bool) -> int:
-    from stackbuild.errors import StackbuildError
-
     if verbose:
         import traceback
 
         click.echo("".join(traceback.format_exception(error)), err=True)
+    told = _as_ours(error, verbose=verbose)
+    _tell(f"{told}\n[{told.code}]")
+    return int(told.exit_code)
+
+
+def _as_ours(error: Exception, *, verbose: bool) -> StackbuildError:
+    """Any failure as one with a code and a next step."""
+    from stackbuild.errors import BuildError, NotJudgedError, StackbuildError
+
     if isinstance(error, StackbuildError):
-        _tell(f"{error}\n[{error.code}]")
-        return int(error.exit_code)
+        return error
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-        _tell(f"The disk is full{f': {error.filename}' if error.filename else ''}.\n[disk-full]")
-        return _BUILD_FAILED
-    _tell(
-        f"This is a mistake in stackbuild itself: {type(error).__name__}: {error}\n"
-        + ("" if verbose else "Run the same command with -v to see where, and report it.\n")
-        + "[internal-error]"
+        return BuildError(
+            f"The disk is full{f': {error.filename}' if error.filename else ''}.", code="disk-full"
+        )
+    # A mistake in stackbuild itself says nothing of the image: "could not be judged".
+    return NotJudgedError(
+        f"This is a mistake in stackbuild itself: {type(error).__name__}: {error}",
+        code="internal-error",
+        do="" if verbose else "Run the same command with -v to see where, and report it.",
     )
-    return _INTERNAL_ERROR
 
 
 def _tell(message: str) -> None:

@@ -1,4 +1,4 @@
-"""Writes ``docs/gates.md`` from the gate pages: ``python -m stackbuild.gates.document > docs/gates.md``."""
+"""Writes ``docs/gates.md`` from the pages: ``python -m stackbuild.gates.document > docs/gates.md``."""
 
 from __future__ import annotations
 
@@ -7,16 +7,31 @@ import sys
 from stackbuild.gates.pages import gate_areas, gate_pages
 
 _INTRODUCTION = """\
-# Gates
+# Codes
 
-A gate is one check with a stable code. Its answer, a finding, has a verdict (PASS, WARN, FAIL, ERROR, SKIP),
-evidence (measured against required) and a next step. FAIL says that the spec or the image is wrong, ERROR
-that the host or the infrastructure kept it from being judged; `stackbuild explain CODE` shows the same text.
+Every finding and every error has a stable code. A gate is one check; its answer, a finding, has a verdict
+(PASS, WARN, FAIL, ERROR, SKIP), evidence (measured against required) and a next step. FAIL says that the
+spec or the image is wrong, ERROR that the host or the infrastructure kept it from being judged. A failure
+that is no gate's answer, such as a lock that is missing, ends the command and carries its code in brackets.
 
-This file is written from `stackbuild/gates/*.json` by `python -m stackbuild.gates.document`.
+`stackbuild explain CODE` shows the same text. This file is written from `stackbuild/gates/*.json` by
+`python -m stackbuild.gates.document`.
 """
 
+# In the order of a stack's life; an area that is not named here comes last.
 _AREAS = {
+    "spec": ("Spec, site configuration and command line", ""),
+    "static": (
+        "Static gates: `stackbuild check`",
+        "They are judged from spec, lock, image configuration and the facts, without Docker and without a GPU.\n"
+        "Those that the runtime gates measure as well are described there.\n",
+    ),
+    "host": ("Hosts and fleets", ""),
+    "lock": ("Locks", ""),
+    "registry": ("Image registries", ""),
+    "store": ("Store and transfers", ""),
+    "build": ("Layers and builds", ""),
+    "engine": ("Docker engine and images", ""),
     "runtime": (
         "Runtime gates: `stackbuild verify`",
         """\
@@ -28,18 +43,14 @@ answer in time is an ERROR. A gate that an earlier one makes pointless, or that 
 reserved, is a SKIP that keeps the report from being complete; a gate with nothing to judge is a SKIP that does not.
 """,
     ),
-    "static": (
-        "Static gates: `stackbuild check`",
-        "They are judged from spec, lock and the facts, without Docker and without a GPU.\n",
-    ),
 }
 
 
 def gates_document() -> str:
     """The whole document as Markdown."""
     parts = [_INTRODUCTION]
-    for area in gate_areas():
-        title, text = _AREAS.get(area, (f"{area.capitalize()} gates", ""))
+    for area in sorted(gate_areas(), key=lambda area: [*_AREAS, area].index(area)):
+        title, text = _AREAS.get(area, (area.capitalize(), ""))
         parts.append(f"\n## {title}\n")
         if text:
             parts.append(f"\n{text}")
