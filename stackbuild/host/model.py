@@ -56,6 +56,10 @@ class Host(HostModel):
     driver_source: str | None = Field(
         default=None, description="which source answered: nvml, proc, nvidia-smi, …"
     )
+    driver_branch: str | None = Field(default=None, description="for example R535 LTSB")
+    driver_end_of_life: str | None = Field(
+        default=None, pattern=r"^[0-9]{4}-[0-9]{2}$", description="the branch's last month, from the facts"
+    )
     driver_flavor: Literal["datacenter", "game-ready", "studio", "open", "proprietary"] | None = None
     max_cuda: str | None = Field(
         default=None, pattern=r"^[0-9]+\.[0-9]+$", description="the driver's CUDA maximum"
@@ -71,4 +75,5 @@ class Host(HostModel):
     torch: str | None = None
     onnxruntime: str | None = None
     tier: int | None = Field(default=None, ge=1, le=5)
+    tier_reason: str | None = Field(default=None, description="what keeps it from the next tier")
     notes: tuple[str, ...] = ()
