@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import docker
 import pytest
 
 from stackbuild.errors import NotJudgedError
@@ -24,8 +25,9 @@ BASE_SOURCES = "deb https://mirror.example.org/debian bookworm main\n"
 
 @pytest.fixture(scope="session")
 def engine() -> Iterator[Engine]:
-    """The engine that answers here; at the end nothing of ours may be left on it."""
+    """The engine that answers here; at the end no container or volume of this process may be left on it."""
     from stackbuild.engine.docker_engine import Engine
+    from stackbuild.engine.ownership import LABEL, owner_label
 
     try:
         connected = Engine.connect()
@@ -33,8 +35,12 @@ def engine() -> Iterator[Engine]:
         pytest.fail(f"these tests need a Docker engine, and none answers: {error}")
     with connected:
         yield connected
-        swept = connected.sweep()
-        assert not swept, f"left behind by tests and now removed: {swept}"
+        connected.sweep()  # what killed processes left, which some tests start
+    ours = {"label": f"{LABEL}={owner_label()}"}
+    client = docker.from_env()
+    left = [*client.containers.list(all=True, filters=ours), *client.volumes.list(filters=ours)]
+    client.close()
+    assert not left, f"left behind by tests: {left}"
 
 
 @pytest.fixture

@@ -1,0 +1,144 @@
+"""The CUDA stacks that ship, locked, rendered and built against stand-ins reached through the site file.
+
+The stand-in base has the real one's configuration and Debian's Python, so the specs are used with that
+Python and the stand-in's digest; all else is as shipped.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stackbuild.cli.main import run
+from stackbuild.engine.docker_engine import Engine
+from stackbuild.lock.file import read_lock
+from stackbuild.lock.model import ImageBaseLock, PlatformLock
+from stackbuild.spec.load import load_spec
+from stackbuild.spec.model import ImageBaseSpec
+from tests.conftest import SiteFile
+from tests.support.base_image import push_nvidia_base
+from tests.support.gpu_wheels import make_gpu_wheels
+from tests.support.nvidia_config import nvidia_configuration
+from tests.support.registry import Registry
+
+pytestmark = pytest.mark.engine
+
+SHIPPED = Path(__file__).parents[2] / "stacks"
+GOLDEN = Path(__file__).parent / "golden"
+STACKS = ("torch-cu126", "torch-cu128", "torch-cu130")
+
+
+@dataclass(frozen=True)
+class Ground:
+    """A project folder with one stack in it, and what its base is called."""
+
+    folder: Path
+    name: str
+    variant: str
+    tag: str
+    digest: str
+
+    @property
+    def locked(self) -> PlatformLock:
+        """The lock of the one platform."""
+        return read_lock(self.folder / "stacks" / f"{self.name}.lock").platforms["linux/amd64"]
+
+
+@pytest.fixture(params=STACKS)
+def ground(
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    registry: Registry,
+    site_file: SiteFile,
+    store_root: Path,
+    engine: Engine,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[Ground]:
+    """One shipped stack with its base in a registry, its wheels in folders, and a lock made from them."""
+    shipped = load_spec(SHIPPED / f"{request.param}.yaml").spec
+    assert isinstance(shipped.base, ImageBaseSpec)
+    torch, onnxruntime = shipped.frameworks["torch"], shipped.frameworks["onnxruntime-gpu"]
+    assert torch.version
+    assert torch.variant
+    assert onnxruntime.version
+    digest = push_nvidia_base(registry, shipped.base.tag)
+    wheels = make_gpu_wheels(
+        tmp_path / "indexes", torch=torch.version, variant=torch.variant, onnxruntime=onnxruntime.version
+    )
+    site_file(
+        indexes={name: {"folder": str(folder)} for name, folder in wheels.items()},
+        registries={"docker.io": registry.address},
+    )
+    text = (SHIPPED / f"{request.param}.yaml").read_text()
+    text = text.replace('python: "3.12"', 'python: "3.11"').replace(str(shipped.base.digest), digest)
+    (tmp_path / "stacks").mkdir()
+    (tmp_path / "stacks" / f"{request.param}.yaml").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    assert run(["lock", request.param]) == 0
+    yield Ground(tmp_path, request.param, torch.variant, shipped.base.tag, digest)
+    for image in engine_images(engine, request.param):
+        engine.remove_image(image)
+
+
+def engine_images(engine: Engine, name: str) -> tuple[str, ...]:
+    """All tags of the image ``NAME:latest``; none when it was not built."""
+    image = engine.image(f"{name}:latest")
+    return image.repo_tags if image else ()
+
+
+def without_hashes(dockerfile: str) -> str:
+    """The text with sha256 sums, and the first twelve digits in the version, replaced."""
+    return re.sub(r"[0-9a-f]{64}|(?<=-py311-)[0-9a-f]{12}", "…", dockerfile)
+
+
+def test_a_shipped_cuda_stack_locks_renders_and_builds(
+    ground: Ground, engine: Engine, capfd: pytest.CaptureFixture[str]
+) -> None:
+    _lock_is_as_promised(ground)
+    assert run(["render", ground.name]) == 0
+    _dockerfile_is_the_golden_one(ground, capfd.readouterr().out)
+    assert run(["build", "--locked", "--format", "json", ground.name]) == 0
+    row = json.loads(capfd.readouterr().out)["stacks"][0]
+    _image_is_as_promised(ground, engine, row)
+
+
+def _lock_is_as_promised(ground: Ground) -> None:
+    base = ground.locked.base
+    assert isinstance(base, ImageBaseLock)
+    assert (base.tag, base.index_digest) == (ground.tag, ground.digest)
+    assert base.config["config"]["Env"] == nvidia_configuration(ground.tag)["Env"]
+    wheels = {wheel.name: wheel for wheel in ground.locked.wheels}
+    assert wheels["torch"].version.endswith(f"+{ground.variant}")
+    assert wheels["torch"].index == f"pytorch-{ground.variant}"
+    # onnxruntime-gpu's own extras, which alone make it work where torch was not imported first.
+    suffix = "" if ground.variant.startswith("cu13") else "-cu12"
+    assert f"nvidia-cufft{suffix}" in wheels["onnxruntime-gpu"].requires
+    assert {wheel.index for name, wheel in wheels.items() if name != "torch"} == {"default"}
+
+
+def _dockerfile_is_the_golden_one(ground: Ground, dockerfile: str) -> None:
+    """Hashes, which follow the day's stand-in, are replaced; everything else is compared."""
+    shown = without_hashes(dockerfile)
+    golden = GOLDEN / f"{ground.name}.Dockerfile"
+    assert shown == golden.read_text(), f"if the change is meant, write this to {golden}"
+
+
+def _image_is_as_promised(ground: Ground, engine: Engine, row: dict[str, Any]) -> None:
+    image = engine.image(row["tags"][0])
+    assert image is not None
+    assert image.labels["org.opencontainers.image.base.digest"] == ground.digest
+    environment = dict(entry.split("=", 1) for entry in image.config["Env"])
+    real = dict(entry.split("=", 1) for entry in nvidia_configuration(ground.tag)["Env"])
+    for name in ("NVIDIA_REQUIRE_CUDA", "CUDA_VERSION", "NVIDIA_VISIBLE_DEVICES"):
+        assert environment[name] == real[name]
+    assert environment["PATH"].startswith("/opt/venv/bin:")
+    assert "/opt/venv/lib/python3.11/site-packages/nvidia/" in environment["LD_LIBRARY_PATH"]
+    with engine.container(row["tags"][0], ["true"]) as container:
+        container.start()
+    assert row["config-digest"].startswith("sha256:")
