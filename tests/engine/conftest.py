@@ -36,7 +36,7 @@ def engine() -> Iterator[Engine]:
     with connected:
         yield connected
         connected.sweep()  # what killed processes left, which some tests start
-    ours = {"label": f"{LABEL}={owner_label()}"}
+    ours: dict[str, str | list[str] | bool] = {"label": f"{LABEL}={owner_label()}"}
     client = docker.from_env()
     left = [*client.containers.list(all=True, filters=ours), *client.volumes.list(filters=ours)]
     client.close()
