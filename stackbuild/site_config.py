@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 
 from stackbuild.errors import UsageError
+from stackbuild.frozen_model import FrozenModel
 from stackbuild.site_policy import Policy
 
 SITE_FILE = "stackbuild.toml"
@@ -26,16 +27,7 @@ DEFAULT_INDEX = "default"
 _TABLES = {"indexes", "registries", "repositories"}
 
 
-class _SiteModel(BaseModel):
-    model_config = ConfigDict(
-        frozen=True,
-        extra="forbid",
-        populate_by_name=True,
-        alias_generator=lambda name: name.rstrip("_").replace("_", "-"),
-    )
-
-
-class IndexLocation(_SiteModel):
+class IndexLocation(FrozenModel):
     """Where one named package index is: a URL of the simple API, or a folder of wheels."""
 
     url: str | None = Field(default=None, pattern=r"^https?://")
@@ -52,7 +44,7 @@ class IndexLocation(_SiteModel):
         return self
 
 
-class SiteConfig(_SiteModel):
+class SiteConfig(FrozenModel):
     """What the site file and the ``STACKBUILD_*`` variables say."""
 
     indexes: dict[str, IndexLocation] = Field(

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from stackbuild.frozen_model import FrozenModel
 
 
-class Policy(BaseModel):
+class Policy(FrozenModel):
     """The ``[policy]`` table of the site file."""
-
-    model_config = ConfigDict(
-        frozen=True,
-        extra="forbid",
-        populate_by_name=True,
-        alias_generator=lambda name: name.replace("_", "-"),
-    )
 
     severities: dict[str, Literal["FAIL", "WARN", "PASS"]] = Field(
         default_factory=dict, description="gate code to the verdict its FAIL or WARN gets here"

@@ -6,20 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from stackbuild.findings import Finding, Verdict, is_complete
-
-
-class CheckModel(BaseModel):
-    """Base of the models: frozen, hyphens in the file."""
-
-    model_config = ConfigDict(
-        frozen=True,
-        extra="forbid",
-        populate_by_name=True,
-        alias_generator=lambda name: name.rstrip("_").replace("_", "-"),
-    )
+from stackbuild.frozen_model import FrozenModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +31,7 @@ class Cell:
     advice: tuple[str, ...] = ()
 
 
-class CheckedStack(CheckModel):
+class CheckedStack(FrozenModel):
     """One stack by itself."""
 
     stack: str
@@ -52,7 +42,7 @@ class CheckedStack(CheckModel):
     oldest_driver: str | None = Field(default=None, description="the oldest driver that serves it")
 
 
-class CheckReport(CheckModel):
+class CheckReport(FrozenModel):
     """What ``stackbuild check`` answers."""
 
     schema_: Literal[1] = Field(default=1, alias="schema")

@@ -4,24 +4,15 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from stackbuild.frozen_model import FrozenModel
 
 InjectionMode = Literal["legacy", "cdi", "jit-cdi", "csv", "none"]
 Posture = Literal["linux", "wsl2", "windows", "macos", "amd"]
 
 
-class HostModel(BaseModel):
-    """Base of the host models: frozen, unknown keys refused, hyphens in the file."""
-
-    model_config = ConfigDict(
-        frozen=True,
-        extra="forbid",
-        populate_by_name=True,
-        alias_generator=lambda name: name.rstrip("_").replace("_", "-"),
-    )
-
-
-class HostGpu(HostModel):
+class HostGpu(FrozenModel):
     """One GPU of a host."""
 
     name: str = Field(description="as the driver names it, for example NVIDIA L40S")
@@ -36,7 +27,7 @@ class HostGpu(HostModel):
     driver_model: Literal["wddm", "tcc", "mcdm"] | None = Field(default=None, description="Windows only")
 
 
-class Host(HostModel):
+class Host(FrozenModel):
     """One host, as inventoried, pasted or written by hand. None means unknown."""
 
     schema_: Literal[1] = Field(default=1, alias="schema")

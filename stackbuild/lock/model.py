@@ -8,26 +8,16 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from stackbuild.findings import Finding
+from stackbuild.frozen_model import FrozenModel
 from stackbuild.spec.model import ImageDigest, Platform, Sha256, StackName
 
 WheelGroup = Literal["cuda", "torch", "framework", "other"]
 
 
-class LockModel(BaseModel):
-    """Base of all lock models: frozen, unknown keys refused, hyphens in the file."""
-
-    model_config = ConfigDict(
-        frozen=True,
-        extra="forbid",
-        populate_by_name=True,
-        alias_generator=lambda name: name.rstrip("_").replace("_", "-"),
-    )
-
-
-class LockedDeb(LockModel):
+class LockedDeb(FrozenModel):
     """One Debian package."""
 
     name: str
@@ -41,7 +31,7 @@ class LockedDeb(LockModel):
     size: int = Field(ge=0, description="bytes")
 
 
-class ImageBaseLock(LockModel):
+class ImageBaseLock(FrozenModel):
     """A base image pinned by index and platform digest."""
 
     kind: Literal["image"] = "image"
@@ -59,7 +49,7 @@ class ImageBaseLock(LockModel):
     created: str = Field(description="RFC 3339")
 
 
-class BootstrapBaseLock(LockModel):
+class BootstrapBaseLock(FrozenModel):
     """A base made from locked debs; its root file system is re-tarred by our own writer."""
 
     kind: Literal["bootstrap"] = "bootstrap"
@@ -73,7 +63,7 @@ class BootstrapBaseLock(LockModel):
 BaseLock = Annotated[ImageBaseLock | BootstrapBaseLock, Field(discriminator="kind")]
 
 
-class OsLock(LockModel):
+class OsLock(FrozenModel):
     """What the base's own files say of it."""
 
     id: str = Field(description="ID of os-release, for example debian")
@@ -82,7 +72,7 @@ class OsLock(LockModel):
     glibc: str
 
 
-class PythonLock(LockModel):
+class PythonLock(FrozenModel):
     """The distribution's Python, as measured in the base with its debs installed."""
 
     version: str = Field(description="full version, for example 3.11.2")
@@ -90,7 +80,7 @@ class PythonLock(LockModel):
     tag: str = Field(description="interpreter tag, for example cp311")
 
 
-class LockedWheel(LockModel):
+class LockedWheel(FrozenModel):
     """One wheel."""
 
     name: str = Field(description="normalised name")
@@ -108,7 +98,7 @@ class LockedWheel(LockModel):
     requested: bool = Field(default=False, description="true when the spec names it")
 
 
-class PlatformLock(LockModel):
+class PlatformLock(FrozenModel):
     """All inputs for one platform."""
 
     base: BaseLock
@@ -129,7 +119,7 @@ class PlatformLock(LockModel):
     )
 
 
-class Lock(LockModel):
+class Lock(FrozenModel):
     """``stacks/NAME.lock``."""
 
     schema_: Literal[1] = Field(default=1, alias="schema")

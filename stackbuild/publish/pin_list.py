@@ -6,22 +6,18 @@ import re
 from collections.abc import Mapping
 
 from packaging.version import Version
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from stackbuild.facts.tables import Facts
+from stackbuild.frozen_model import FrozenModel
 from stackbuild.lock.model import ImageBaseLock, LockedWheel, PlatformLock
 from stackbuild.spec.model import StackSpec
 
 
-class PinModel(BaseModel):
-    """Base of the models inside the label: frozen, hyphens in the JSON, keys of later versions ignored."""
+class PinModel(FrozenModel):
+    """Base of the models inside the label: keys of later versions are ignored."""
 
-    model_config = ConfigDict(
-        frozen=True,
-        extra="ignore",
-        populate_by_name=True,
-        alias_generator=lambda name: name.replace("_", "-"),
-    )
+    model_config = ConfigDict(extra="ignore")
 
 
 class DriverFloor(PinModel):

@@ -8,14 +8,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Discriminator,
     Field,
     Tag,
     model_validator,
 )
+
+from stackbuild.frozen_model import FrozenModel
 
 StackName = Annotated[str, Field(pattern=r"^[a-z0-9]+([._-][a-z0-9]+)*$", max_length=100)]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$", description="sha256 in hex")]
@@ -26,18 +26,7 @@ EnvName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 Platform = Literal["linux/amd64", "linux/arm64"]
 
 
-class Model(BaseModel):
-    """Base of all spec models: frozen, unknown keys refused, YAML spelling with hyphens."""
-
-    model_config = ConfigDict(
-        frozen=True,
-        extra="forbid",
-        populate_by_name=True,
-        alias_generator=lambda name: name.rstrip("_").replace("_", "-"),
-    )
-
-
-class ImageBaseSpec(Model):
+class ImageBaseSpec(FrozenModel):
     """A base image from a registry."""
 
     image: str = Field(min_length=1, description="repository, for example nvidia/cuda")
@@ -49,14 +38,14 @@ class ImageBaseSpec(Model):
     )
 
 
-class BootstrapBaseSpec(Model):
+class BootstrapBaseSpec(FrozenModel):
     """A base made from Debian packages, which needs no image registry."""
 
     bootstrap: Literal["debian"]
     suite: str = Field(pattern=r"^[a-z][a-z0-9-]*$", description="for example bookworm")
 
 
-class FrameworkSpec(Model):
+class FrameworkSpec(FrozenModel):
     """One framework: its version, its CUDA variant and the index it comes from."""
 
     version: str | None = Field(default=None, description="exact version; may come from packages instead")
@@ -70,7 +59,7 @@ class FrameworkSpec(Model):
     )
 
 
-class RequirementsFile(Model):
+class RequirementsFile(FrozenModel):
     """Requirements taken from a file the team already has."""
 
     from_: str = Field(
@@ -85,14 +74,14 @@ class RequirementsFile(Model):
     )
 
 
-class WheelUrl(Model):
+class WheelUrl(FrozenModel):
     """One wheel by URL and hash."""
 
     url: str = Field(pattern=r"^(https?|file)://.+\.whl$")
     sha256: Sha256
 
 
-class IndexSpec(Model):
+class IndexSpec(FrozenModel):
     """A package index bound to named packages; never merged with others."""
 
     url: str = Field(pattern=r"^(https?|file)://")
@@ -101,7 +90,7 @@ class IndexSpec(Model):
     )
 
 
-class AptSource(Model):
+class AptSource(FrozenModel):
     """A further apt repository with the hash of its signing key."""
 
     uri: str = Field(pattern=r"^https?://")
@@ -111,7 +100,7 @@ class AptSource(Model):
     key_sha256: Sha256
 
 
-class FileSpec(Model):
+class FileSpec(FrozenModel):
     """A file or folder copied into the image's last layer."""
 
     from_: str = Field(alias="from", description="path relative to the spec")
@@ -122,7 +111,7 @@ class FileSpec(Model):
     )
 
 
-class HealthCheck(Model):
+class HealthCheck(FrozenModel):
     """The image's health check."""
 
     test: tuple[str, ...] = Field(min_length=1, description="command and arguments")
@@ -132,7 +121,7 @@ class HealthCheck(Model):
     retries: int | None = Field(default=None, ge=1)
 
 
-class UserSpec(Model):
+class UserSpec(FrozenModel):
     """The user the image runs as."""
 
     name: str = Field(pattern=r"^[a-z_][a-z0-9_-]{0,31}$")
@@ -149,7 +138,7 @@ _PortText = Annotated[str, Field(pattern=r"^[0-9]{1,5}(/(tcp|udp|sctp))?$")]
 Port = Annotated[_PortText, BeforeValidator(_port_as_text, json_schema_input_type=int | _PortText)]
 
 
-class ImageSpec(Model):
+class ImageSpec(FrozenModel):
     """What the image's configuration says."""
 
     env: dict[EnvName, str] = Field(default_factory=dict)
@@ -166,7 +155,7 @@ class ImageSpec(Model):
     stop_signal: str | None = None
 
 
-class TargetSpec(Model):
+class TargetSpec(FrozenModel):
     """The fleet the image must run on."""
 
     gpus: tuple[str, ...] = Field(default=(), description="product names or compute capabilities")
@@ -178,7 +167,7 @@ class TargetSpec(Model):
     compatibility: Literal["native", "minor", "forward"] = "native"
 
 
-class VerifySpec(Model):
+class VerifySpec(FrozenModel):
     """What verification runs beyond its own gates."""
 
     onnx_model: str | None = None
@@ -190,7 +179,7 @@ class VerifySpec(Model):
     checks: tuple[str, ...] = ()
 
 
-class Waiver(Model):
+class Waiver(FrozenModel):
     """A finding that is accepted for a while; shown in every report, a failure once past or unused."""
 
     code: str = Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")
@@ -237,7 +226,7 @@ def _python_version(value: str) -> str:
     return value
 
 
-class StackSpec(Model):
+class StackSpec(FrozenModel):
     """One stack, as described by ``stacks/NAME.yaml``."""
 
     schema_: Literal[1] = Field(alias="schema")

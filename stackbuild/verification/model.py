@@ -4,27 +4,17 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from stackbuild.findings import Finding
+from stackbuild.frozen_model import FrozenModel
 from stackbuild.verification.promise import Promise
 
 Outcome = Literal["measured", "raised", "crashed", "killed", "hung", "garbled", "skipped"]
 Injection = Literal["auto", "hook", "runtime", "cdi"]
 
 
-class VerificationModel(BaseModel):
-    """Base: frozen, unknown keys refused, hyphens in JSON."""
-
-    model_config = ConfigDict(
-        frozen=True,
-        extra="forbid",
-        populate_by_name=True,
-        alias_generator=lambda name: name.rstrip("_").replace("_", "-"),
-    )
-
-
-class GateResult(VerificationModel):
+class GateResult(FrozenModel):
     """One gate's result as the suite wrote it."""
 
     name: str
@@ -43,7 +33,7 @@ class GateResult(VerificationModel):
     output_bytes: int = 0
 
 
-class SuiteRun(VerificationModel):
+class SuiteRun(FrozenModel):
     """All that one run of the suite brought back, wherever it ran."""
 
     results: dict[str, GateResult] = Field(default_factory=dict, description="by gate name")
@@ -59,7 +49,7 @@ class SuiteRun(VerificationModel):
     log_bytes: int = 0
 
 
-class JudgedImage(VerificationModel):
+class JudgedImage(FrozenModel):
     """The image that a report is bound to."""
 
     reference: str
@@ -68,7 +58,7 @@ class JudgedImage(VerificationModel):
     platform: str = ""
 
 
-class HostBasics(VerificationModel):
+class HostBasics(FrozenModel):
     """The host that the image was judged on, as far as a verification without GPU needs it."""
 
     engine: str = Field(description="Docker Engine's version")
@@ -77,7 +67,7 @@ class HostBasics(VerificationModel):
     kernel: str = ""
 
 
-class VerificationReport(VerificationModel):
+class VerificationReport(FrozenModel):
     """The result of verifying one image."""
 
     schema_: Literal[1] = Field(default=1, alias="schema")
