@@ -162,6 +162,12 @@ class NotJudgedError(StackbuildError):
     exit_code = ExitCode.NOT_JUDGED
 
 
+class ScanError(StackbuildError):
+    """An image, or a file in one, cannot be read: cut off, hostile or of an unknown format."""
+
+    exit_code = ExitCode.NOT_JUDGED
+
+
 class InterruptedRunError(StackbuildError):
     """The person stopped the run; everything half-made has been removed."""
 

@@ -1,0 +1,1 @@
+"""What an image holds, read from its layers without running it: files, packages, libraries, GPU code."""
