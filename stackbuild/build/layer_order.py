@@ -12,6 +12,7 @@ from typing import Protocol
 from stackbuild.build.base import Base
 from stackbuild.build.interface import BuildRequest
 from stackbuild.build.interim import InterimImages, LayerTar
+from stackbuild.build.layer_groups import with_framework_needs
 from stackbuild.build.layer_run import LayerRun
 from stackbuild.engine.docker_engine import Engine
 from stackbuild.layers.bytecode import BytecodeMaker
@@ -114,7 +115,9 @@ class LayerOrder:
             self._bytecode("stdlib-bytecode", python, [source], image, stdlib=True)
         below = self._run.tree()
         self._run.add(VenvMaker(python, below.lineage(VENV)))
-        makers = wheels_makers(self._lock, self._request.platform, _NotYet(), self._run.tree())
+        makers = wheels_makers(
+            with_framework_needs(self._lock), self._request.platform, _NotYet(), self._run.tree()
+        )
         missing = [maker for maker in makers if not self._run.has(maker)]
         paths = self._inputs.wheels([each.wheel for maker in missing for each in maker.wheels])
         layers: dict[str, Layer] = {}
