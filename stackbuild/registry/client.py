@@ -82,6 +82,11 @@ class RegistryClient:
     ) -> None:
         self._transport.close()
 
+    @property
+    def transport(self) -> RegistryTransport:
+        """What requests go through; whoever writes shares its tokens."""
+        return self._transport
+
     def endpoint(self, image: str) -> Endpoint:
         """Where the image's repository is read."""
         return endpoint_of(parse_repository(image), self._mirrors)
@@ -115,6 +120,16 @@ class RegistryClient:
         if isinstance(found, requests.Response):
             return None
         return self._resolved(image, *found)
+
+    def document(self, image: str, reference: str) -> tuple[bytes, str] | None:
+        """The bytes and media type of a manifest or index, by tag or digest; None when there is none.
+
+        Raises:
+            NotJudgedError: As ``resolve``.
+        """
+        digest = reference if reference.startswith("sha256:") else None
+        found = self._document(self.endpoint(image), f"manifests/{reference}", {"Accept": _ACCEPT}, digest)
+        return None if isinstance(found, requests.Response) else found
 
     def manifest(self, image: str, digest: str) -> dict[str, Any]:
         """A manifest or index, checked against its digest.

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import IO
 from urllib.parse import urlsplit
 
 import requests
@@ -22,9 +23,12 @@ _FIRST_DELAY = 1.0
 _LONGEST_DELAY = 60.0
 _TRANSIENT = (429, 500, 502, 503, 504)
 
+# What a request carries: bytes, or what opens a file of them anew for each try.
+Body = bytes | Callable[[], IO[bytes]]
+
 
 class RegistryTransport:
-    """Sends GET requests to registries.
+    """Sends requests to registries.
 
     Args:
         ca_bundle: Certificates to trust in place of the system's.
@@ -68,23 +72,59 @@ class RegistryTransport:
             NotJudgedError: ``registry-unreachable``, ``registry-rate-limited``, ``registry-denied``,
                 ``registry-credentials``, ``registry-failed``.
         """
+        return self.send(endpoint, "GET", path, headers, stream=stream)
+
+    def send(
+        self,
+        endpoint: Endpoint,
+        method: str,
+        path: str,
+        headers: Mapping[str, str] | None = None,
+        *,
+        body: Body | None = None,
+        stream: bool = False,
+        answers: tuple[int, ...] = (200, 404),
+        repeatable: bool = True,
+    ) -> requests.Response:
+        """Send a request about a repository.
+
+        Args:
+            endpoint: The repository.
+            method: HTTP method.
+            path: As ``get``.
+            headers: Further headers.
+            body: What to send.
+            stream: Leave the answer's body unread.
+            answers: The statuses that the caller understands.
+            repeatable: False where a request that broke off leaves something behind on the registry's side; then
+                only an answer that says that nothing was taken (429) is tried again.
+
+        Returns:
+            A response with one of ``answers``.
+
+        Raises:
+            NotJudgedError: As ``get``.
+            LockError: ``registry-failed``: any other answer.
+        """
         url = path if "://" in path else f"{endpoint.url}/{path}"
         trouble: StackbuildError | None = None
         for attempt in range(_TRIES):
             delay = _FIRST_DELAY * 2**attempt
             try:
-                response = self._authorized(endpoint, url, headers or {}, stream)
+                response = self._authorized(endpoint, method, url, headers or {}, body, stream)
             except requests.RequestException as error:
                 trouble = _unreachable(endpoint, error)
-                if isinstance(error, requests.exceptions.SSLError):
+                if isinstance(error, requests.exceptions.SSLError) or not repeatable:
                     raise trouble from error
             else:
                 if response.status_code not in _TRANSIENT:
-                    return _judged(endpoint, response)
+                    return _judged(endpoint, response, answers)
                 wait = _retry_after(response)
                 trouble = _busy(endpoint, response, wait)
                 response.close()
                 if wait is not None and wait > _LONGEST_DELAY:
+                    break
+                if not repeatable and response.status_code != 429:
                     break
                 delay = max(delay, wait or 0.0)
             if attempt + 1 < _TRIES:
@@ -93,10 +133,16 @@ class RegistryTransport:
         raise trouble
 
     def _authorized(
-        self, endpoint: Endpoint, url: str, headers: Mapping[str, str], stream: bool
+        self,
+        endpoint: Endpoint,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        body: Body | None,
+        stream: bool,
     ) -> requests.Response:
         known = self._authorizations.get(endpoint.url)
-        response = self._send(url, headers, known, stream)
+        response = self._once(method, url, headers, body, known, stream)
         if response.status_code != 401:
             return response
         challenge = parse_challenge(response.headers.get("WWW-Authenticate", ""))
@@ -105,10 +151,16 @@ class RegistryTransport:
             return response
         response.close()
         self._authorizations[endpoint.url] = answer
-        return self._send(url, headers, answer, stream)
+        return self._once(method, url, headers, body, answer, stream)
 
-    def _send(
-        self, url: str, headers: Mapping[str, str], authorization_header: str | None, stream: bool
+    def _once(
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        body: Body | None,
+        authorization_header: str | None,
+        stream: bool,
     ) -> requests.Response:
         sent = dict(headers)
         if authorization_header:
@@ -116,9 +168,21 @@ class RegistryTransport:
         host = urlsplit(url)
         # A proxy cannot see this machine's loopback.
         proxies = {"no_proxy": host.hostname or ""} if is_loopback(host.netloc) else None
-        return self._session.get(
-            url, headers=sent, stream=stream, timeout=_TIMEOUT, auth=_as_it_is, proxies=proxies
-        )
+        data = body() if callable(body) else body
+        try:
+            return self._session.request(
+                method,
+                url,
+                headers=sent,
+                data=data,
+                stream=stream,
+                timeout=_TIMEOUT,
+                auth=_as_it_is,
+                proxies=proxies,
+            )
+        finally:
+            if callable(body) and data is not None and not isinstance(data, bytes):
+                data.close()
 
 
 def _as_it_is(request: requests.PreparedRequest) -> requests.PreparedRequest:
@@ -135,9 +199,9 @@ def error_codes(response: requests.Response) -> tuple[str, ...]:
         return ()
 
 
-def _judged(endpoint: Endpoint, response: requests.Response) -> requests.Response:
+def _judged(endpoint: Endpoint, response: requests.Response, answers: tuple[int, ...]) -> requests.Response:
     status = response.status_code
-    if status in (200, 404):
+    if status in answers:
         return response
     codes = error_codes(response)
     response.close()
@@ -154,7 +218,16 @@ def _judged(endpoint: Endpoint, response: requests.Response) -> requests.Respons
         code="registry-failed",
         where=endpoint.reference,
         do="Check the image's name and tag.",
+        detail=_messages(response),
     )
+
+
+def _messages(response: requests.Response) -> str:
+    """The registry's own words, where it has any."""
+    try:
+        return "\n".join(str(entry["message"]) for entry in response.json()["errors"] if entry.get("message"))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return ""
 
 
 def _busy(endpoint: Endpoint, response: requests.Response, wait: float | None) -> NotJudgedError:

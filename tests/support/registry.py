@@ -20,6 +20,10 @@ OCI_MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 DOCKER_LIST = "application/vnd.docker.distribution.manifest.list.v2+json"
 DOCKER_MANIFEST = "application/vnd.docker.distribution.manifest.v2+json"
 
+_PASSED_BACK = frozenset(
+    ("content-type", "docker-content-digest", "location", "link", "www-authenticate", "range")
+)
+
 _CONFIGURATION = """\
 version: 0.1
 log: {{level: warn, accesslog: {{disabled: true}}}}
@@ -29,6 +33,10 @@ storage:
 http:
   addr: {address}
 """
+_HTPASSWD = """\
+auth:
+  htpasswd: {{realm: tests, path: {path}}}
+"""
 
 
 class Registry:
@@ -36,10 +44,12 @@ class Registry:
 
     Args:
         directory: Where it keeps its blobs, its configuration and its log.
+        htpasswd: A line of an htpasswd file (bcrypt); it then asks for that user and password.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, htpasswd: str | None = None) -> None:
         self._directory = directory
+        self._htpasswd = htpasswd
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port: int = probe.getsockname()[1]
@@ -55,9 +65,12 @@ class Registry:
         assert program, "docker-registry is not installed; `make test` installs it"
         self._directory.mkdir(parents=True, exist_ok=True)
         configuration = self._directory / "config.yml"
-        configuration.write_text(
-            _CONFIGURATION.format(root=json.dumps(str(self._directory / "data")), address=self.address)
-        )
+        text = _CONFIGURATION.format(root=json.dumps(str(self._directory / "data")), address=self.address)
+        if self._htpasswd is not None:
+            users = self._directory / "htpasswd"
+            users.write_text(self._htpasswd + "\n")
+            text += _HTPASSWD.format(path=json.dumps(str(users)))
+        configuration.write_text(text)
         with (self._directory / "registry.log").open("wb") as log:
             self._process = subprocess.Popen(
                 [program, "serve", str(configuration)], stdout=log, stderr=log, stdin=subprocess.DEVNULL
@@ -85,7 +98,7 @@ class Registry:
 
     def _answers(self) -> bool:
         try:
-            return self.request("GET", "/v2/")[0] == 200
+            return self.request("GET", "/v2/")[0] in (200, 401)
         except OSError:
             return False
 
@@ -194,13 +207,13 @@ class RegistryFront:
         passed = {
             name: value
             for name, value in request.headers.items()
-            if name.lower() in ("accept", "content-type", "authorization")
+            if name.lower() in ("accept", "content-type", "content-range", "authorization")
         }
         status, headers, body = self._registry.request(request.method, request.path, request.body, passed)
         kept = {
             name: value.replace(self._registry.address, self.address)
             for name, value in headers.items()
-            if name in ("content-type", "docker-content-digest", "location", "link", "www-authenticate")
+            if name in _PASSED_BACK
         }
         if request.method == "HEAD":
             kept["Content-Length"] = headers.get("content-length", "0")
