@@ -108,7 +108,8 @@ def main(args: Sequence[str] | None = None) -> None:
     Args:
         args: The arguments; the process's own when None.
     """
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    # Windows, where 'stackbuild host' and 'check' are of use, knows no SIGHUP.
+    for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
         if signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, _as_interrupt)
     sys.exit(run(list(sys.argv[1:] if args is None else args)))
