@@ -1,7 +1,7 @@
 # PyTorch and ONNX Runtime on CUDA 12.6
 #
-# Rendered by stackbuild from the stack 'torch-cu126' and its lock; do not edit. The same lock gives the same file.
-# Build it anywhere:  docker build --tag torch-cu126 FOLDER
+# Rendered by stackbuild from the stack 'stackbuild-test-torch-cu126' and its lock; do not edit. The same lock gives the same file.
+# Build it anywhere:  docker build --tag stackbuild-test-torch-cu126 FOLDER
 # Every input is pinned: the base by digest, Debian packages by version, wheels by hash.
 # Wheels come from the indexes, or from wheels/ beside this file when that folder has any.
 
@@ -45,14 +45,14 @@ FROM system
 COPY --from=builder /opt/venv /opt/venv
 ENV PATH="/opt/venv/bin:/usr/local/nvidia/bin:/usr/local/cuda/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 ENV LD_LIBRARY_PATH="/opt/venv/lib/python3.11/site-packages/nvidia/cublas/lib:/opt/venv/lib/python3.11/site-packages/nvidia/cuda_nvrtc/lib:/opt/venv/lib/python3.11/site-packages/nvidia/cuda_runtime/lib:/opt/venv/lib/python3.11/site-packages/nvidia/cudnn/lib:/opt/venv/lib/python3.11/site-packages/nvidia/cufft/lib:/opt/venv/lib/python3.11/site-packages/nvidia/curand/lib:/opt/venv/lib/python3.11/site-packages/nvidia/nccl/lib:/usr/local/nvidia/lib:/usr/local/nvidia/lib64"
-LABEL io.stackbuild.pins="{\"diff-ids\":[],\"pins\":{\"base\":{\"digest\":\"sha256:…\",\"name\":\"nvidia/cuda:12.6.3-base-ubuntu24.04\"},\"compute-capabilities\":{\"torch\":[\"sm_50\",\"sm_60\",\"sm_70\",\"sm_75\",\"sm_80\",\"sm_86\",\"sm_90\"]},\"cuda\":\"12.6.77\",\"cudnn\":\"9.10.2.21\",\"driver-floor\":{\"cuda-major\":12,\"source\":\"docs.nvidia.com/cuda/archive/13.2.2/cuda-toolkit-release-notes Table 2/3\",\"version\":\"525.60.13\"},\"files-sha256\":\"\",\"glibc\":\"2.36\",\"lock-sha256\":\"…\",\"nccl\":\"2.27.5\",\"onnxruntime\":\"1.26.0\",\"onnxruntime-package\":\"onnxruntime-gpu\",\"os\":\"debian 12\",\"python\":\"3.11.2\",\"stack\":\"torch-cu126\",\"torch\":\"2.13.0\",\"torch-variant\":\"cu126\"},\"schema\":1}"
+LABEL io.stackbuild.pins="{\"diff-ids\":[],\"pins\":{\"base\":{\"digest\":\"sha256:…\",\"name\":\"nvidia/cuda:12.6.3-base-ubuntu24.04\"},\"compute-capabilities\":{\"torch\":[\"sm_50\",\"sm_60\",\"sm_70\",\"sm_75\",\"sm_80\",\"sm_86\",\"sm_90\"]},\"cuda\":\"12.6.77\",\"cudnn\":\"9.10.2.21\",\"driver-floor\":{\"cuda-major\":12,\"source\":\"docs.nvidia.com/cuda/archive/13.2.2/cuda-toolkit-release-notes Table 2/3\",\"version\":\"525.60.13\"},\"files-sha256\":\"\",\"glibc\":\"2.36\",\"lock-sha256\":\"…\",\"nccl\":\"2.27.5\",\"onnxruntime\":\"1.26.0\",\"onnxruntime-package\":\"onnxruntime-gpu\",\"os\":\"debian 12\",\"python\":\"3.11.2\",\"stack\":\"stackbuild-test-torch-cu126\",\"torch\":\"2.13.0\",\"torch-variant\":\"cu126\"},\"schema\":1}"
 LABEL org.opencontainers.image.base.digest="sha256:…"
 LABEL org.opencontainers.image.base.name="docker.io/nvidia/cuda:12.6.3-base-ubuntu24.04"
 LABEL org.opencontainers.image.created="2023-11-14T22:13:20Z"
 LABEL org.opencontainers.image.description="PyTorch and ONNX Runtime on CUDA 12.6"
 LABEL org.opencontainers.image.revision="…"
-LABEL org.opencontainers.image.source="stacks/torch-cu126.yaml"
-LABEL org.opencontainers.image.title="torch-cu126"
+LABEL org.opencontainers.image.source="stacks/stackbuild-test-torch-cu126.yaml"
+LABEL org.opencontainers.image.title="stackbuild-test-torch-cu126"
 LABEL org.opencontainers.image.version="2.13.0-cu126-py311-…"
 ENTRYPOINT []
 CMD ["/bin/bash"]

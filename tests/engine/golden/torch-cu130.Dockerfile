@@ -1,7 +1,7 @@
 # PyTorch and ONNX Runtime on CUDA 13.0
 #
-# Rendered by stackbuild from the stack 'torch-cu130' and its lock; do not edit. The same lock gives the same file.
-# Build it anywhere:  docker build --tag torch-cu130 FOLDER
+# Rendered by stackbuild from the stack 'stackbuild-test-torch-cu130' and its lock; do not edit. The same lock gives the same file.
+# Build it anywhere:  docker build --tag stackbuild-test-torch-cu130 FOLDER
 # Every input is pinned: the base by digest, Debian packages by version, wheels by hash.
 # Wheels come from the indexes, or from wheels/ beside this file when that folder has any.
 
@@ -45,14 +45,14 @@ FROM system
 COPY --from=builder /opt/venv /opt/venv
 ENV PATH="/opt/venv/bin:/usr/local/nvidia/bin:/usr/local/cuda/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 ENV LD_LIBRARY_PATH="/opt/venv/lib/python3.11/site-packages/nvidia/cu13/lib:/opt/venv/lib/python3.11/site-packages/nvidia/cudnn/lib:/opt/venv/lib/python3.11/site-packages/nvidia/nccl/lib:/usr/local/nvidia/lib:/usr/local/nvidia/lib64"
-LABEL io.stackbuild.pins="{\"diff-ids\":[],\"pins\":{\"base\":{\"digest\":\"sha256:…\",\"name\":\"nvidia/cuda:13.0.3-base-ubuntu24.04\"},\"compute-capabilities\":{\"onnxruntime-gpu\":[\"sm_75\",\"sm_80\",\"sm_86\",\"sm_89\",\"sm_90a\",\"sm_120a\"],\"torch\":[\"sm_75\",\"sm_80\",\"sm_86\",\"sm_90\",\"sm_100\",\"sm_120\"]},\"cuda\":\"13.0.96\",\"cudnn\":\"9.13.0.50\",\"driver-floor\":{\"cuda-major\":13,\"source\":\"docs.nvidia.com/cuda/archive/13.2.2/cuda-toolkit-release-notes Table 2/3\",\"version\":\"580.65.06\"},\"files-sha256\":\"\",\"glibc\":\"2.36\",\"lock-sha256\":\"…\",\"nccl\":\"2.27.7\",\"onnxruntime\":\"1.31.1\",\"onnxruntime-package\":\"onnxruntime-gpu\",\"os\":\"debian 12\",\"python\":\"3.11.2\",\"stack\":\"torch-cu130\",\"torch\":\"2.14.1\",\"torch-variant\":\"cu130\"},\"schema\":1}"
+LABEL io.stackbuild.pins="{\"diff-ids\":[],\"pins\":{\"base\":{\"digest\":\"sha256:…\",\"name\":\"nvidia/cuda:13.0.3-base-ubuntu24.04\"},\"compute-capabilities\":{\"onnxruntime-gpu\":[\"sm_75\",\"sm_80\",\"sm_86\",\"sm_89\",\"sm_90a\",\"sm_120a\"],\"torch\":[\"sm_75\",\"sm_80\",\"sm_86\",\"sm_90\",\"sm_100\",\"sm_120\"]},\"cuda\":\"13.0.96\",\"cudnn\":\"9.13.0.50\",\"driver-floor\":{\"cuda-major\":13,\"source\":\"docs.nvidia.com/cuda/archive/13.2.2/cuda-toolkit-release-notes Table 2/3\",\"version\":\"580.65.06\"},\"files-sha256\":\"\",\"glibc\":\"2.36\",\"lock-sha256\":\"…\",\"nccl\":\"2.27.7\",\"onnxruntime\":\"1.31.1\",\"onnxruntime-package\":\"onnxruntime-gpu\",\"os\":\"debian 12\",\"python\":\"3.11.2\",\"stack\":\"stackbuild-test-torch-cu130\",\"torch\":\"2.14.1\",\"torch-variant\":\"cu130\"},\"schema\":1}"
 LABEL org.opencontainers.image.base.digest="sha256:…"
 LABEL org.opencontainers.image.base.name="docker.io/nvidia/cuda:13.0.3-base-ubuntu24.04"
 LABEL org.opencontainers.image.created="2023-11-14T22:13:20Z"
 LABEL org.opencontainers.image.description="PyTorch and ONNX Runtime on CUDA 13.0"
 LABEL org.opencontainers.image.revision="…"
-LABEL org.opencontainers.image.source="stacks/torch-cu130.yaml"
-LABEL org.opencontainers.image.title="torch-cu130"
+LABEL org.opencontainers.image.source="stacks/stackbuild-test-torch-cu130.yaml"
+LABEL org.opencontainers.image.title="stackbuild-test-torch-cu130"
 LABEL org.opencontainers.image.version="2.14.1-cu130-py311-…"
 ENTRYPOINT []
 CMD ["/bin/bash"]
