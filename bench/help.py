@@ -23,7 +23,7 @@ def seconds(command: list[str]) -> float:
 
 def main() -> int:
     """Print both medians and their ratio."""
-    ours = [sys.executable, "-m", "stackbuild.cli.main", "--help"]
+    ours = [sys.executable, "-m", "stackbuild", "--help"]
     peer = [sys.executable, "-c", "import click"]
     taken: dict[str, list[float]] = {"ours": [], "peer": []}
     for _ in range(ROUNDS):  # interleaved, so that a busy machine is busy for both
