@@ -11,7 +11,7 @@ from typing import Literal
 Confidence = Literal["measured", "corroborated", "authoritative-capture", "sourced", "medium", "uncertain"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Row:
     """What every fact carries."""
 
@@ -19,7 +19,7 @@ class Row:
     confidence: Confidence
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Toolkit(Row):
     """A CUDA toolkit release and the Linux driver packaged with it or paired to it."""
 
@@ -31,7 +31,7 @@ class Toolkit(Row):
     note: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class DriverBranch(Row):
     """An NVIDIA driver branch."""
 
@@ -44,7 +44,7 @@ class DriverBranch(Row):
     note: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class MinorVersionFloor(Row):
     """The oldest Linux driver with minor-version compatibility for a CUDA major."""
 
@@ -53,7 +53,7 @@ class MinorVersionFloor(Row):
     note: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ForwardCompatibility(Row):
     """Whether the cuda-compat package of a CUDA release is supported on a driver branch."""
 
@@ -62,7 +62,7 @@ class ForwardCompatibility(Row):
     state: Literal["compatible", "not-needed", "no-package"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Gpu(Row):
     """A product and its compute capability."""
 
@@ -71,7 +71,7 @@ class Gpu(Row):
     kind: Literal["datacenter", "workstation", "geforce", "jetson"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Architecture(Row):
     """A compute capability: the first and last toolkit and driver that know it."""
 
@@ -84,7 +84,7 @@ class Architecture(Row):
     note: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class TorchRelease(Row):
     """A torch release."""
 
@@ -101,7 +101,7 @@ class TorchRelease(Row):
     channels_confidence: Confidence
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class TorchVariant(Row):
     """A torch build for one CUDA variant: what it was compiled for."""
 
@@ -114,7 +114,7 @@ class TorchVariant(Row):
     note: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class OnnxruntimeRelease(Row):
     """An onnxruntime-gpu release of the default index; ``sm`` is None where nobody read the wheel."""
 
@@ -134,7 +134,7 @@ class OnnxruntimeRelease(Row):
     ptx: tuple[str, ...] | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class OnnxruntimeFeed(Row):
     """onnxruntime-gpu builds of one feed outside the default index, for a range of versions."""
 
@@ -145,7 +145,7 @@ class OnnxruntimeFeed(Row):
     cudnn_major: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class CudnnUser(Row):
     """A package that links cuDNN itself, for a range of versions; an empty ``before`` is open."""
 
@@ -156,7 +156,7 @@ class CudnnUser(Row):
     cudnn_major: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class TensorrtRelease(Row):
     """A TensorRT release."""
 
@@ -167,7 +167,7 @@ class TensorrtRelease(Row):
     note: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Distribution(Row):
     """A Linux distribution."""
 
@@ -178,7 +178,7 @@ class Distribution(Row):
     eol_note: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class PythonVersion(Row):
     """A CPython release line."""
 
@@ -186,7 +186,7 @@ class PythonVersion(Row):
     eol: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Manylinux(Row):
     """A manylinux policy and the glibc it needs."""
 
@@ -195,7 +195,7 @@ class Manylinux(Row):
     aliases: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class CudaImageDigest(Row):
     """A digest seen for an nvidia/cuda tag."""
 
@@ -207,7 +207,7 @@ class CudaImageDigest(Row):
     note: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class CudaImageRequirement(Row):
     """NVIDIA_REQUIRE_CUDA of the nvidia/cuda images of one CUDA release."""
 
@@ -216,14 +216,21 @@ class CudaImageRequirement(Row):
     prefix: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class FailureSignature(Row):
-    """An error text people meet; ``pattern`` is a regular expression, else the signature is the text."""
+    """An error text people meet.
+
+    ``code`` is a gate's or an error's where it is the same failure. ``pattern`` is a regular expression, searched
+    in single lines, every repetition of it bounded; a text that matches holds one of ``contains``. ``apart``
+    tells it from rows that share the text.
+    """
 
     code: str
     signature: str
-    pattern: str | None
-    stage: Literal["build", "start", "run", "host"]
+    pattern: str
+    contains: tuple[str, ...]
+    stage: Literal["build", "start", "run"]
     cause: str
-    fix: str
-    gate: str
+    evidence: str
+    next_step: str
+    apart: str

@@ -66,8 +66,7 @@ def test_versions_parse() -> None:
     for row in FACTS.table("distributions").rows:
         date.fromisoformat(row.eol)
     for row in FACTS.table("failure_signatures").rows:
-        if row.pattern:
-            re.compile(row.pattern)
+        re.compile(row.pattern)
 
 
 def test_newer_driver_branches_report_no_older_cuda() -> None:

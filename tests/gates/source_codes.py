@@ -1,15 +1,15 @@
 """Finds, in the source, every code that a finding or an error can carry.
 
-A code enters through an argument named ``code`` (or ``not_found_code``, …) of a call: of a model such as
-``Finding``, of an error class, or of a function that passes it on. Each such argument is followed back to
-string literals: through conditionals, local names, constants, parameters (to all callers) and returns.
-What cannot be followed is reported, so that a code built at run time is noticed.
+A code enters through an argument named ``code`` where a finding, a spec problem or an error is made. Each such
+argument is followed back to string literals: through conditionals, local names, constants, parameters (to all
+callers), returns, and fields of other models from which it is read. What cannot be followed is reported, so
+that a code built at run time is noticed.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -74,12 +74,28 @@ class SourceCodes:
         self._seen: set[tuple[int, str]] = set()
         for module in self._modules:
             self._index(module)
+        for name in self._carriers():
+            for entry in self._callables.get(name, []):
+                self._follow_class(entry)
         for name, calls in self._calls.items():
+            known = {parameter for entry in self._callables.get(name, []) for parameter in entry.parameters}
             for module, call in calls:
-                self._enter(module, name, call)
-        for entries in self._callables.values():
-            for entry in entries:
-                self._defaults(entry)
+                # A call of something that is not known by its name, such as an error class in a variable.
+                self._follow_keywords(module, call, without=known)
+
+    def _carriers(self) -> set[str]:
+        """The classes of findings, spec problems and errors."""
+        carriers, before = {"Finding", "SpecProblem", "StackbuildError"}, 0
+        while len(carriers) > before:
+            before = len(carriers)
+            carriers |= {
+                entry.name
+                for entries in self._callables.values()
+                for entry in entries
+                if isinstance(entry.node, ast.ClassDef)
+                and any(isinstance(base, ast.Name) and base.id in carriers for base in entry.node.bases)
+            }
+        return carriers
 
     @staticmethod
     def _read(path: Path) -> Module:
@@ -115,47 +131,54 @@ class SourceCodes:
                 self._calls.setdefault(name, []).append((module, node))
         for statement in module.tree.body:
             match statement:
-                case ast.Assign(targets=targets, value=value):
-                    pass
-                case ast.AnnAssign(target=target, value=ast.expr() as value):
-                    targets = [target]
-                case _:
-                    continue
-            for target in targets:
-                if isinstance(target, ast.Name):
-                    self._constants.setdefault(target.id, []).append((module, value))
+                case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                    self._constants.setdefault(name, []).append((module, value))
+                case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+                    self._constants.setdefault(name, []).append((module, value))
 
-    def _enter(self, module: Module, name: str, call: ast.Call) -> None:
-        """Follow the code arguments of one call."""
+    def _follow_keywords(self, module: Module, call: ast.Call, without: Collection[str] = ()) -> None:
         for keyword in call.keywords:
-            if keyword.arg is not None and is_code_name(keyword.arg):
+            if keyword.arg is not None and is_code_name(keyword.arg) and keyword.arg not in without:
                 self._follow(module, keyword.value)
-        for entry in self._callables.get(name, []):
-            for parameter in filter(is_code_name, entry.parameters):
-                position = entry.position(parameter)
-                if not _means(module, call, entry):
-                    continue
-                if position < len(call.args) and not _is_number(entry, parameter):
-                    self._follow(module, call.args[position])
 
-    def _defaults(self, entry: CodeTaker) -> None:
-        node = entry.node
-        if isinstance(node, ast.ClassDef):
-            for item in node.body:
-                match item:
-                    case ast.AnnAssign(target=ast.Name(id=name), value=ast.Constant() as fallback):
-                        if is_code_name(name):
-                            self._follow(entry.module, fallback)
-        elif isinstance(node, Function):
-            arguments = node.args
-            positional = [*arguments.posonlyargs, *arguments.args]
-            with_default = zip(reversed(positional), reversed(arguments.defaults), strict=False)
-            for argument, default in (
-                *with_default,
-                *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
-            ):
-                if default is not None and is_code_name(argument.arg):
-                    self._follow(entry.module, default)
+    def _follow_class(self, entry: CodeTaker) -> None:
+        """Follow the code of everything that is made of one class, and the class's own default."""
+        if (id(entry.node), "class") in self._seen or not isinstance(entry.node, ast.ClassDef):
+            return
+        self._seen.add((id(entry.node), "class"))
+        for item in entry.node.body:
+            match item:
+                case ast.AnnAssign(target=ast.Name(id=name), value=ast.Constant() as fallback):
+                    if is_code_name(name):
+                        self._follow(entry.module, fallback)
+                case ast.FunctionDef(name="__init__"):
+                    self._follow_default(entry.module, item, "code")
+        for module, call in self._calls.get(entry.name, []):
+            if not _means(module, call, entry):
+                continue
+            self._follow_keywords(module, call)
+            for parameter in filter(is_code_name, entry.parameters):
+                for value in call.args[entry.position(parameter) :][:1]:
+                    self._follow(module, value)
+
+    def _follow_default(self, module: Module, function: Function, parameter: str) -> None:
+        arguments = function.args
+        positional = [*arguments.posonlyargs, *arguments.args]
+        pairs = [
+            *zip(reversed(positional), reversed(arguments.defaults), strict=False),
+            *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
+        ]
+        for argument, default in pairs:
+            if argument.arg == parameter and default is not None:
+                self._follow(module, default)
+
+    def _follow_field(self, module: Module, name: str) -> None:
+        """A code read from a model: follow the making of the models with that field that the module knows."""
+        for entries in self._callables.values():
+            for entry in entries:
+                known = entry.module is module or entry.name in module.imported
+                if known and name in entry.parameters:
+                    self._follow_class(entry)
 
     def _follow(self, module: Module, node: ast.expr, index: int | None = None) -> None:
         """Follow an expression to literals; only element ``index`` of it when it is a tuple."""
@@ -190,7 +213,7 @@ class SourceCodes:
             case ast.SetComp() | ast.ListComp() | ast.GeneratorExp():
                 self._follow(module, node.elt)
             case ast.Attribute(attr=name) if is_code_name(name):
-                pass  # read from a finding, an error or a model, whose making is followed itself
+                self._follow_field(module, name)
             case ast.Name():
                 self._follow_name(module, node)
             case ast.Call(func=ast.Attribute(attr="pop" | "get", value=owner)):
@@ -225,6 +248,7 @@ class SourceCodes:
         for entry in self._callables[function.name]:
             if entry.node is not function:
                 continue
+            self._follow_default(entry.module, function, parameter)
             for module, call in self._calls.get(function.name, []):
                 if not _means(module, call, entry):
                     continue
@@ -252,21 +276,13 @@ class SourceCodes:
         self.untraced.append(f"{module.place(node)}: {ast.unparse(node)}")
 
 
-def _is_number(entry: CodeTaker, parameter: str) -> bool:
-    if not isinstance(entry.node, Function):
-        return False
-    arguments = entry.node.args
-    annotated = {item.arg: item.annotation for item in (*arguments.args, *arguments.kwonlyargs)}
-    annotation = annotated.get(parameter)
-    return isinstance(annotation, ast.Name) and annotation.id == "int"
-
-
 def _means(module: Module, call: ast.Call, entry: CodeTaker) -> bool:
     """Whether a call in ``module`` can mean ``entry``; a method's name means every method of that name."""
     if not isinstance(call.func, ast.Name) or entry.module is module:
         return True
-    origin = module.imported.get(call.func.id)
-    return origin is None or entry.module.path.with_suffix("").as_posix().endswith(origin.replace(".", "/"))
+    origin = module.imported.get(call.func.id, "")
+    path = entry.module.path.with_suffix("").as_posix()
+    return bool(origin) and path.endswith(origin.replace(".", "/"))
 
 
 Bound = tuple[ast.expr, int | None]

@@ -68,7 +68,14 @@ def test_the_document_is_current() -> None:
             'def which():\n    return "x y", "a"\ndef f():\n    words, code = which()\n    raise E(words, code=code)',
             {"a"},
         ),
-        ('class Request:\n    name: str\n    not_found_code: str = "a"\nRequest("n", "b")', {"a", "b"}),
+        (
+            'class Request:\n    name: str\n    not_found_code: str = "a"\n'
+            'def f(request):\n    raise LockError("x", code=request.not_found_code)\nRequest("n", "b")',
+            {"a", "b"},
+        ),
+        ('class OurError(StackbuildError):\n    pass\nraise OurError("x", code="a")', {"a"}),
+        ('def explain(code):\n    return PAGES[code]\nexplain("no-code-of-anything")', set()),
+        ('def fail(kind, words):\n    raise kind(words, code="a")\nfail(LockError, "x")', {"a"}),
     ],
 )
 def test_codes_are_followed_through(source: str, codes: set[str], tmp_path: Path) -> None:

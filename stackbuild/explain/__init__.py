@@ -1,0 +1,1 @@
+"""What a code, or a pasted error, means and what to do."""

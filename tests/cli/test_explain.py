@@ -1,0 +1,70 @@
+"""``stackbuild explain`` from the shell."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+
+def explain(*arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "stackbuild", "explain", *arguments], input=stdin, capture_output=True
+    )
+    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+@pytest.mark.parametrize("code", ["driver-too-old", "lock-missing", "ort-session", "no-cgroups-rootful"])
+def test_a_code_prints_its_page(code: str) -> None:
+    done = explain(code)
+    assert done.returncode == 0
+    assert done.stdout.startswith(f"{code}: ")
+    assert "\n  evidence " in done.stdout
+    assert "\n  do " in done.stdout
+
+
+def test_a_code_as_json() -> None:
+    document = json.loads(explain("driver-too-old", "--format", "json").stdout)
+    (page,) = document["codes"]
+    assert page["code"] == "driver-too-old"
+    assert page["next-step"].startswith("Update the driver")
+
+
+def test_a_mistyped_code_is_a_usage_error_that_names_near_ones() -> None:
+    done = explain("drvier-too-old")
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert "driver-too-old" in done.stderr
+    assert "[unknown-code]" in done.stderr
+
+
+def test_a_pasted_error_is_recognised_without_quotes_too() -> None:
+    quoted = explain("RuntimeError: CUDA error: no kernel image is available for execution on the device")
+    unquoted = explain("no", "kernel", "image", "is", "available", "for", "execution", "on", "the device")
+    assert quoted.returncode == unquoted.returncode == 0
+    assert quoted.stdout.startswith("arch-not-covered\n")
+    assert unquoted.stdout.startswith("arch-not-covered\n")
+
+
+def test_a_log_on_stdin_with_bytes_that_are_no_text() -> None:
+    log = (
+        b"fine\n\xff\xfe\x00\n"
+        + b"CUDA error: the provided PTX was compiled with an unsupported toolchain.\n"
+    )
+    document = json.loads(explain("--format", "json", stdin=log).stdout)
+    (found,) = document["recognised"]
+    assert found["code"] == "ptx-not-compilable"
+    assert found["sightings"][0]["line"] == 3
+    assert document["collect"] == []
+
+
+def test_a_text_that_is_not_known_says_what_to_collect() -> None:
+    done = explain("-", stdin=b"Segmentation fault (core dumped)\n")
+    assert done.returncode == 0
+    assert "not recognised" in done.stdout
+    assert "nvidia-smi" in done.stdout
+    document = json.loads(explain("-", "--format", "json", stdin=b"Segmentation fault\n").stdout)
+    assert document["recognised"] == []
+    assert document["collect"]
