@@ -58,6 +58,8 @@ def plan_gates(promise: Promise, gpus: GpuSelection) -> tuple[PlannedGate, ...]:
         PlannedGate("interpreter", "plain", "suite.gates.interpreter:measure"),
         PlannedGate("distributions", "plain", "suite.gates.distributions:measure"),
     ]
+    if promise.device == "cuda" and not gpus.none:
+        gates += _reach_gates()
     gates += [
         PlannedGate(
             IMPORT_PREFIX + entry.name,
@@ -73,6 +75,9 @@ def plan_gates(promise: Promise, gpus: GpuSelection) -> tuple[PlannedGate, ...]:
         gates += _torch_gates(promise, here=not device_missing(promise, gpus))
     if promise.onnxruntime or not locked:
         gates += _onnxruntime_gates(promise, here=not provider_missing(promise, gpus))
+    if promise.device == "cuda" and not gpus.none:
+        # Once more at the end: access to devices can be lost while a container runs.
+        gates.append(PlannedGate("nvml-at-end", gates[-1].worker, "suite.gates.nvml:measure"))
     return tuple(gates)
 
 
@@ -86,6 +91,15 @@ def plan_bytes(gates: Collection[PlannedGate]) -> bytes:
     """The plan as the suite reads it."""
     document = {"schema": SCHEMA, "gates": [vars(gate) for gate in gates]}
     return json.dumps(document, sort_keys=True, indent=1).encode()
+
+
+def _reach_gates() -> list[PlannedGate]:
+    return [
+        PlannedGate("device-nodes", "driver", "suite.gates.device_nodes:measure"),
+        PlannedGate("cuda-driver", "driver", "suite.gates.cuda_driver:measure"),
+        PlannedGate("nvml", "driver", "suite.gates.nvml:measure"),
+        PlannedGate("cuda-runtime", "driver", "suite.gates.cuda_runtime:measure"),
+    ]
 
 
 def _torch_gates(promise: Promise, *, here: bool) -> list[PlannedGate]:

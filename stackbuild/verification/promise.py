@@ -11,6 +11,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from pydantic import BaseModel, ConfigDict, Field
 
+from stackbuild.compat.subject import Compatibility
 from stackbuild.errors import SpecError
 from stackbuild.lock.model import ImageBaseLock, PlatformLock
 from stackbuild.spec.model import Platform, StackSpec
@@ -72,6 +73,9 @@ class Promise(PromiseModel):
     onnx_model: str | None = Field(default=None, description="path of the stack's own model")
     onnx_model_sha256: str | None = None
     shm_size: str | None = Field(default=None, description="size of /dev/shm, for example 1g")
+    compatibility: Compatibility | None = Field(
+        default=None, description="the loosest way in which a driver may serve the image; None: nobody says"
+    )
 
     @property
     def provider(self) -> str:
@@ -227,6 +231,7 @@ def _verify_part(spec: StackSpec, spec_folder: Path) -> dict[str, Any]:
         "onnx_model": str(model) if model else None,
         "onnx_model_sha256": hashlib.sha256(model.read_bytes()).hexdigest() if model else None,
         "shm_size": spec.verify.shm_size,
+        "compatibility": spec.target.compatibility,
     }
 
 

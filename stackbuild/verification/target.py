@@ -9,7 +9,8 @@ from typing import cast, get_args
 from stackbuild.engine.docker_engine import Engine
 from stackbuild.engine.models import ImageInfo
 from stackbuild.errors import LockError, NotJudgedError
-from stackbuild.lock.file import lock_path, read_lock
+from stackbuild.lock.file import read_lock
+from stackbuild.lock.path import lock_path
 from stackbuild.spec.load import load_spec
 from stackbuild.spec.model import Platform, Waiver
 from stackbuild.verification.promise import (

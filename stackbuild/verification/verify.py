@@ -27,6 +27,7 @@ from stackbuild.verification.plan import STACK_MODEL, plan_bytes, plan_gates
 from stackbuild.verification.promise import Promise
 from stackbuild.verification.selection import select_gates
 from stackbuild.verification.suite_archive import suite_archive, suite_sha256, suite_version
+from stackbuild.verification.surroundings import Surroundings
 
 _RECORD = "verification"
 
@@ -152,7 +153,7 @@ def _run_and_judge(
             obstacle,
             *not_run(f"not judged: {obstacle.code}", GATE_CODES, promise),
         )
-    return run, judge_run(promise, run, options.gpus)
+    return run, judge_run(promise, run, Surroundings(gpus=options.gpus))
 
 
 def _model_file(promise: Promise) -> Mapping[str, bytes]:

@@ -86,7 +86,7 @@ def torch_build(version: str = "2.13.0+cpu", cuda: str | None = None) -> GateRes
     )
 
 
-def products(device: str = "cpu", **errors: float) -> GateResult:
+def products(device: str = "cpu", /, **errors: float) -> GateResult:
     """The measurement of ``torch-matmul``, with these errors by precision."""
     chosen = {"fp64": 0.0, "fp32": 4e-7, "fp16": 4e-4, "bf16": 3e-3, **errors}
     return measured(
@@ -103,7 +103,7 @@ def products(device: str = "cpu", **errors: float) -> GateResult:
     )
 
 
-def session(provider: str = "CPUExecutionProvider", **changes: Any) -> GateResult:
+def session(provider: str = "CPUExecutionProvider", /, **changes: Any) -> GateResult:
     """The measurement of ``ort-session``."""
     output = changes.pop("output", "")
     values: dict[str, Any] = {

@@ -8,10 +8,10 @@ from stackbuild.findings import Finding, Verdict
 from stackbuild.site_policy import Policy
 from stackbuild.spec.model import Waiver
 from stackbuild.verification.acceptance import with_acceptance
-from stackbuild.verification.gpus import GpuSelection
 from stackbuild.verification.judge.run import judge_run
 from stackbuild.verification.model import HostBasics, JudgedImage, VerificationReport
 from stackbuild.verification.promise import Promise
+from stackbuild.verification.surroundings import Surroundings
 from tests.verification.support import cpu_promise, cuda_promise, products, torch_build, whole_run
 
 TODAY = date(2026, 11, 30)
@@ -56,7 +56,7 @@ def _waiver(code: str = "torch-matmul", until: date = date(2027, 3, 1)) -> Waive
 
 
 def _accepted(promise: Promise, waivers, *changed, **policy) -> dict[str, Finding]:  # type: ignore[no-untyped-def]
-    findings = judge_run(promise, whole_run(*changed), GpuSelection())
+    findings = judge_run(promise, whole_run(*changed), Surroundings())
     report = VerificationReport(
         image=JudgedImage(reference="x", id="sha256:1"),
         promise=promise,

@@ -137,11 +137,11 @@ def test_a_package_that_needs_the_driver_is_skipped_only_where_no_gpu_was_reserv
         error={"type": "ImportError", "message": "libcuda.so.1: cannot open shared object file"},
     )
     run = whole_run(needs_driver)
-    (without,) = judge_imports(cuda_promise(), run.results, device_missing=True)
-    (with_gpu,) = judge_imports(cuda_promise(), run.results, device_missing=False)
+    (without,) = judge_imports(cuda_promise(), run.results, no_device="no GPU")
+    (with_gpu,) = judge_imports(cuda_promise(), run.results, no_device="")
     assert (without.verdict, without.applies) == (Verdict.SKIP, True)
     assert with_gpu.verdict is Verdict.FAIL
 
 
 def _imports(promise, result) -> tuple[Finding, ...]:  # type: ignore[no-untyped-def]
-    return judge_imports(promise, whole_run(result).results, device_missing=False)
+    return judge_imports(promise, whole_run(result).results, no_device="")

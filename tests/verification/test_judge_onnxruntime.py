@@ -110,19 +110,19 @@ def test_another_version_than_locked_fails_with_both() -> None:
 def test_an_onnxruntime_that_imports_torch_was_not_judged_on_its_own() -> None:
     loaded = measured("ort-import", seconds=1, version="1.31.1", torch_imported=True)
     run = whole_run(loaded)
-    findings = judge_onnxruntime(cpu_promise(), run.results, device_missing=False)
+    findings = judge_onnxruntime(cpu_promise(), run.results, no_device="")
     assert findings[0].verdict is Verdict.FAIL
 
 
 def test_without_a_gpu_the_session_is_skipped_and_keeps_the_report_from_being_complete() -> None:
     run = whole_run()
-    judged = judge_onnxruntime(cuda_promise(), run.results, device_missing=True)
+    judged = judge_onnxruntime(cuda_promise(), run.results, no_device="no GPU")
     findings = {finding.code: finding for finding in judged}
     assert findings["ort-import"].verdict is Verdict.PASS
     for code in ("ort-session", "ort-silent-cpu-fallback"):
         assert findings[code].verdict is Verdict.SKIP
         assert findings[code].applies
-        assert "needs a GPU and none was reserved" in findings[code].summary
+        assert findings[code].summary == "no GPU"
 
 
 def test_the_stacks_own_model_fails_when_its_outputs_are_not_finite() -> None:
@@ -137,6 +137,4 @@ def test_the_stacks_own_model_fails_when_its_outputs_are_not_finite() -> None:
 
 def _judged(promise, *changed) -> dict[str, Finding]:  # type: ignore[no-untyped-def]
     run = whole_run(*changed)
-    return {
-        finding.code: finding for finding in judge_onnxruntime(promise, run.results, device_missing=False)
-    }
+    return {finding.code: finding for finding in judge_onnxruntime(promise, run.results, no_device="")}

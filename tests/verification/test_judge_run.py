@@ -9,13 +9,14 @@ import pytest
 from stackbuild.errors import ExitCode
 from stackbuild.findings import Finding, Verdict, exit_code_of, is_complete
 from stackbuild.verification.gate_codes import GATE_CODES
-from stackbuild.verification.gpus import GpuSelection
+from stackbuild.verification.judge.gpu import REACH_CODES
 from stackbuild.verification.judge.run import judge_run
 from stackbuild.verification.model import GateResult, SuiteRun
 from stackbuild.verification.selection import select_gates
+from stackbuild.verification.surroundings import Surroundings
 from tests.verification.support import cpu_promise, cuda_promise, torch_build, whole_run
 
-NONE = GpuSelection()
+NONE = Surroundings()
 
 
 def test_a_run_in_which_all_is_well_is_complete_and_answers_every_gate_in_order() -> None:
@@ -23,6 +24,9 @@ def test_a_run_in_which_all_is_well_is_complete_and_answers_every_gate_in_order(
     assert [finding.code for finding in findings] == list(GATE_CODES)
     assert {f.code for f in findings if f.verdict is not Verdict.PASS} == {
         "mixed-cuda-majors",
+        *REACH_CODES,
+        "libraries-as-locked",
+        "cudnn-shadowed",
         "ort-model-session",
     }
     assert is_complete(findings)
@@ -33,7 +37,8 @@ def test_a_gpu_stack_without_a_gpu_is_judged_as_far_as_it_can_be_and_is_not_comp
     run = whole_run(torch_build("2.14.1+cu130", "13.0"))
     findings = judge_run(cuda_promise(distributions=cpu_promise().distributions), run, NONE)
     skipped = {f.code for f in findings if f.verdict is Verdict.SKIP and f.applies}
-    assert skipped == {"torch-matmul", "ort-session", "ort-silent-cpu-fallback"}
+    computing = {"torch-matmul", "ort-session", "ort-silent-cpu-fallback"}
+    assert skipped == {*computing, *REACH_CODES, "libraries-as-locked", "cudnn-shadowed"}
     assert not is_complete(findings)
     assert exit_code_of(findings) is ExitCode.OK
 

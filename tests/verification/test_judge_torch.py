@@ -13,7 +13,7 @@ from tests.verification.support import cpu_promise, cuda_promise, products, torc
 
 def test_b06_a_cpu_build_in_a_gpu_image_fails_without_a_gpu() -> None:
     promise = cuda_promise(torch="2.8.0+cpu", torch_cuda=None)
-    finding = _judged(promise, torch_build("2.8.0+cpu", None), device_missing=True)["cpu-wheel-in-gpu-image"]
+    finding = _judged(promise, torch_build("2.8.0+cpu", None), no_device="no GPU")["cpu-wheel-in-gpu-image"]
     assert finding.verdict is Verdict.FAIL
     assert "2.8.0+cpu is a CPU build" in finding.summary
     assert "variant" in finding.next_step
@@ -25,7 +25,7 @@ def test_b06_the_same_build_passes_where_no_gpu_is_promised() -> None:
 
 
 def test_a_cuda_build_in_a_gpu_image_passes() -> None:
-    findings = _judged(cuda_promise(), torch_build("2.14.1+cu130", "13.0"), device_missing=True)
+    findings = _judged(cuda_promise(), torch_build("2.14.1+cu130", "13.0"), no_device="no GPU")
     assert findings["cpu-wheel-in-gpu-image"].verdict is Verdict.PASS
     assert findings["torch-version"].verdict is Verdict.PASS
     assert findings["torch-matmul"].verdict is Verdict.SKIP
@@ -67,7 +67,7 @@ def test_tf32_is_told_from_fp32() -> None:
 
 
 def test_a_product_on_another_device_fails() -> None:
-    finding = _judged(cuda_promise(), torch_build("2.14.1+cu130", "13.0"), products(device="cpu"))
+    finding = _judged(cuda_promise(), torch_build("2.14.1+cu130", "13.0"), products("cpu"))
     assert finding["torch-matmul"].verdict is Verdict.FAIL
     assert "computed on cpu" in finding["torch-matmul"].summary
 
@@ -102,7 +102,7 @@ def test_a_stack_without_torch_has_nothing_to_judge() -> None:
     assert not any(finding.applies for finding in _judged(promise).values())
 
 
-def _judged(promise: Promise, *changed: GateResult, device_missing: bool = False) -> dict[str, Finding]:
+def _judged(promise: Promise, *changed: GateResult, no_device: str = "") -> dict[str, Finding]:
     run = whole_run(*changed)
-    judged = judge_torch(promise, run.results, device_missing=device_missing)
+    judged = judge_torch(promise, run.results, no_device=no_device)
     return {finding.code: finding for finding in judged}

@@ -191,7 +191,7 @@ def judge_onnxruntime_distributions(installed: Sequence[Mapping[str, Any]]) -> F
 
 
 def judge_imports(
-    promise: Promise, results: Mapping[str, GateResult], *, device_missing: bool
+    promise: Promise, results: Mapping[str, GateResult], *, no_device: str
 ) -> tuple[Finding, ...]:
     """Every requested package can be imported; one finding for all that can, one for each that cannot."""
     code = "packages-import"
@@ -205,7 +205,7 @@ def judge_imports(
         message = result.error.get("message", "") if result is not None else ""
         if result is not None and result.outcome == "measured":
             imported.append(name)
-        elif device_missing and any(library in message for library in _DRIVER_LIBRARIES):
+        elif no_device and any(library in message for library in _DRIVER_LIBRARIES):
             others.append(
                 pointless(code, f"not judged: {name} needs the driver's library and no GPU was reserved")
             )

@@ -25,7 +25,7 @@ def finding(
 ) -> Finding:
     """A finding whose next step, when there must be one and none is given, is the gate page's."""
     if not next_step and verdict in _NEEDS_NEXT_STEP:
-        next_step = gate_pages("runtime")[code].next_step
+        next_step = gate_pages()[code].next_step
     return Finding(
         code=code,
         verdict=verdict,
@@ -36,6 +36,13 @@ def finding(
         next_step=next_step,
         details=details or {},
     )
+
+
+def with_next_step(found: Finding) -> Finding:
+    """The finding of another judge, with its page's next step where it needs one and has none."""
+    if found.next_step or found.verdict not in _NEEDS_NEXT_STEP:
+        return found
+    return found.model_copy(update={"next_step": gate_pages()[found.code].next_step})
 
 
 def not_applicable(code: str, why: str) -> Finding:

@@ -19,9 +19,9 @@ CODES = ("ort-import", "ort-version", "ort-session", "ort-silent-cpu-fallback", 
 
 
 def judge_onnxruntime(
-    promise: Promise, results: Mapping[str, GateResult], *, device_missing: bool
+    promise: Promise, results: Mapping[str, GateResult], *, no_device: str
 ) -> tuple[Finding, ...]:
-    """All ONNX Runtime gates but the one about distributions."""
+    """All ONNX Runtime gates but the one about distributions; ``no_device`` says why there is no device."""
     loaded = results.get("ort-import")
     absent = loaded is not None and loaded.error.get("type") == "ModuleNotFoundError"
     if promise.onnxruntime is None and (promise.source == "lock" or absent):
@@ -45,9 +45,12 @@ def judge_onnxruntime(
         ),
         judge_version(promise, build),
     ]
-    if device_missing:
-        why = "not judged: it needs a GPU and none was reserved"
-        return (*judged, *(pointless(code, why) for code in CODES[2:4]), _model_skip(promise, why))
+    if no_device:
+        return (
+            *judged,
+            *(pointless(code, no_device) for code in CODES[2:4]),
+            _model_skip(promise, no_device),
+        )
     session = results.get("ort-session")
     judged.append(judge_session(promise, session))
     if session is None or session.outcome != "measured":

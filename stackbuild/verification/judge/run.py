@@ -2,37 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from stackbuild.findings import Finding, Verdict
 from stackbuild.verification.gate_codes import GATE_CODES
 from stackbuild.verification.gpus import GpuSelection
 from stackbuild.verification.judge.distributions import judge_distributions, judge_imports
 from stackbuild.verification.judge.findings import finding, not_applicable, pointless
+from stackbuild.verification.judge.gpu import judge_gpu
 from stackbuild.verification.judge.interpreter import judge_os, judge_python_version
 from stackbuild.verification.judge.onnxruntime import judge_onnxruntime
+from stackbuild.verification.judge.reach import device_reached
 from stackbuild.verification.judge.torch import judge_torch
-from stackbuild.verification.model import SuiteRun
-from stackbuild.verification.plan import device_missing, provider_missing
-from stackbuild.verification.promise import Promise
+from stackbuild.verification.model import GateResult, SuiteRun
+from stackbuild.verification.plan import device_missing
+from stackbuild.verification.promise import CPU_PROVIDER, Promise
+from stackbuild.verification.surroundings import Surroundings
 
 
-def judge_run(promise: Promise, run: SuiteRun, gpus: GpuSelection) -> tuple[Finding, ...]:
-    """All findings of a run: first what kept the suite from running or ending, then every gate."""
+def judge_run(promise: Promise, run: SuiteRun, surroundings: Surroundings) -> tuple[Finding, ...]:
+    """All findings of a run: first what kept the suite from running or ending, then every gate.
+
+    Args:
+        promise: What the image must keep.
+        run: What the suite brought back, wherever it ran.
+        surroundings: The GPUs that were reserved, and what is known of the host.
+    """
+    gpus = surroundings.gpus
     obstacle = judge_obstacle(promise, run)
     if obstacle is not None and not run.results:
         return (obstacle, *not_run(f"not judged: {obstacle.summary}", GATE_CODES, promise))
-    missing = device_missing(promise, gpus)
     results = run.results
+    no_device = _no_device(promise, results, gpus)
     findings = (
         judge_python_version(promise, results.get("interpreter")),
         judge_os(promise, results.get("interpreter")),
         *judge_distributions(promise, results),
-        *judge_imports(promise, results, device_missing=missing),
-        *judge_torch(promise, results, device_missing=missing),
-        *judge_onnxruntime(promise, results, device_missing=provider_missing(promise, gpus)),
+        *judge_gpu(promise, results, surroundings),
+        *judge_imports(promise, results, no_device=no_device),
+        *judge_torch(promise, results, no_device=no_device),
+        *judge_onnxruntime(promise, results, no_device="" if promise.provider == CPU_PROVIDER else no_device),
     )
     return findings if obstacle is None else (obstacle, *findings)
+
+
+def _no_device(promise: Promise, results: Mapping[str, GateResult], gpus: GpuSelection) -> str:
+    """Why gates that compute on the promised device are pointless; empty when they are not."""
+    if device_missing(promise, gpus):
+        return "not judged: it needs a GPU and none was reserved"
+    if promise.device == "cuda" and not device_reached(results):
+        return "not judged: CUDA shows no device (see cuda-init)"
+    return ""
 
 
 def not_run(why: str, codes: Collection[str], promise: Promise) -> tuple[Finding, ...]:

@@ -27,9 +27,15 @@ REFERENCE_TOLERANCE = 1e-13
 
 
 def judge_torch(
-    promise: Promise, results: Mapping[str, GateResult], *, device_missing: bool
+    promise: Promise, results: Mapping[str, GateResult], *, no_device: str
 ) -> tuple[Finding, ...]:
-    """All torch gates."""
+    """All torch gates.
+
+    Args:
+        promise: What the image must keep.
+        results: What was measured.
+        no_device: Why there is no device to compute on; empty when there is one.
+    """
     loaded = results.get("torch-import")
     codes = ("torch-import", "torch-version", "cpu-wheel-in-gpu-image", "torch-matmul")
     if promise.torch is None and (promise.source == "lock" or _absent(loaded)):
@@ -51,8 +57,8 @@ def judge_torch(
         ),
         judge_version(promise, build),
         judge_variant(promise, build),
-        pointless("torch-matmul", "not judged: it needs a GPU and none was reserved")
-        if device_missing
+        pointless("torch-matmul", no_device)
+        if no_device
         else judge_products(promise, results.get("torch-matmul")),
     )
 

@@ -10,19 +10,9 @@ from typing import Any, Dict, Optional
 
 OS_RELEASE = Path("/etc/os-release")
 SHARED_MEMORY = "/dev/shm"  # noqa: S108 - measured, not written
-# Variables that decide which libraries and devices a framework finds.
-TELLING_VARIABLES = (
-    "PATH",
-    "LD_LIBRARY_PATH",
-    "LD_PRELOAD",
-    "PYTHONPATH",
-    "PYTHONHOME",
-    "CUDA_VERSION",
-    "CUDA_VISIBLE_DEVICES",
-    "NVIDIA_VISIBLE_DEVICES",
-    "NVIDIA_DRIVER_CAPABILITIES",
-    "NVIDIA_REQUIRE_CUDA",
-)
+# Variables that decide which libraries and devices a framework finds, and what the image asks of a driver.
+TELLING_VARIABLES = ("PATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH", "PYTHONHOME")
+TELLING_PREFIXES = ("CUDA_", "NVIDIA_", "NV_CUDA_", "TORCH_", "NCCL_", "OMP_")
 
 
 def measure(options: Dict[str, Any]) -> Dict[str, Any]:
@@ -40,7 +30,11 @@ def measure(options: Dict[str, Any]) -> Dict[str, Any]:
         "uid": os.getuid(),
         "gid": os.getgid(),
         "shm_bytes": _shared_memory(),
-        "environment": {name: os.environ[name] for name in TELLING_VARIABLES if name in os.environ},
+        "environment": {
+            name: value
+            for name, value in os.environ.items()
+            if name in TELLING_VARIABLES or name.startswith(TELLING_PREFIXES)
+        },
     }
 
 

@@ -6,6 +6,7 @@ providers and the place where each node ran, from ORT's profile, are what is mea
 
 from __future__ import annotations
 
+import importlib
 import json
 import math
 import pkgutil
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Tuple
 
 from suite import reference_model
+from suite.library_owners import mapped_with_owners
 
 REFERENCE_MODEL = "models/reference.onnx"
 # Suffix of the profile's event for the computation itself; fences and session events are no nodes.
@@ -35,9 +37,20 @@ def load(options: Dict[str, Any]) -> Dict[str, Any]:
         "version": onnxruntime.__version__,
         "available_providers": list(onnxruntime.get_available_providers()),
         "build": onnxruntime.get_build_info() if hasattr(onnxruntime, "get_build_info") else None,
+        "cuda": _built_for(),
         "file": onnxruntime.__file__,
         "torch_imported": "torch" in sys.modules,
     }
+
+
+def _built_for() -> str:
+    """The CUDA release that a GPU build records of itself; empty for a CPU build."""
+    # Written by the build since 1.7 (tools/python/…/setup.py: build_and_package_info).
+    try:
+        info = importlib.import_module("onnxruntime.capi.build_and_package_info")
+    except ImportError:
+        return ""
+    return str(getattr(info, "cuda_version", "") or "")
 
 
 def reference_session(options: Dict[str, Any]) -> Dict[str, Any]:
@@ -121,6 +134,7 @@ def _run(model: Any, feeds: Dict[str, Any], options: Dict[str, Any]) -> Tuple[Di
         "available_providers": list(onnxruntime.get_available_providers()),
         "session_providers": list(session.get_providers()),
         "placement": placed,
+        "libraries": mapped_with_owners(),
         "torch_imported": "torch" in sys.modules,
         "create_seconds": round(created - began, 6),
         "run_seconds": round(ran - created, 6),

@@ -6,6 +6,8 @@ import math
 import time
 from typing import Any, Dict, List
 
+from suite.library_owners import mapped_with_owners
+
 # Entries of the reference that are summed exactly, so that the reference is not taken on trust.
 CHECKED_ENTRIES = 8
 
@@ -16,9 +18,14 @@ def load(options: Dict[str, Any]) -> Dict[str, Any]:
     began = time.monotonic()
     import torch
 
+    seconds = round(time.monotonic() - began, 4)
+    # Read from the build itself; torch.cuda.get_arch_list() would initialise CUDA, which no fork survives.
+    flags = torch._C._cuda_getArchFlags() if hasattr(torch._C, "_cuda_getArchFlags") else None
     return {
-        "seconds": round(time.monotonic() - began, 4),
+        "seconds": seconds,
         "version": str(torch.__version__),
+        "arch_list": flags.split() if flags else [],
+        "libraries": mapped_with_owners(),
         "cuda": torch.version.cuda,
         "hip": getattr(torch.version, "hip", None),
         "git_version": getattr(torch.version, "git_version", None),
