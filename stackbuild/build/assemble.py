@@ -104,6 +104,8 @@ class AssembleBuilder:
             labels=image_labels(request.spec, request.pins, diff_ids, created=request.created),
             created=request.created,
         )
+        # Kept for publishing: no engine gives the configuration's own bytes back by themselves.
+        self._store.add_stream([config])
         tags = image_tags(request.pins)
         self._observer.stage("load", tags[0])
         self._send(config, base, tars, tags)

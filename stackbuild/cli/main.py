@@ -6,6 +6,7 @@ Nothing but click is imported until a command runs, so that help and completion 
 from __future__ import annotations
 
 import errno
+import gc
 import importlib
 import os
 import signal
@@ -28,6 +29,7 @@ COMMANDS = {
     "build": ("stackbuild.cli.build", "Build images from locks."),
     "sbom": ("stackbuild.cli.sbom", "Write the CycloneDX SBOM of an image."),
     "verify": ("stackbuild.cli.verify", "Run the verification suite in an image."),
+    "publish": ("stackbuild.cli.publish", "Judge an image in its registry, then tag it for others."),
     "inspect": ("stackbuild.cli.inspect", "Show what an image stands for."),
     "host": ("stackbuild.cli.host", "Show this host's drivers and GPUs and what they can run."),
     "explain": ("stackbuild.cli.explain", "Explain a code or a pasted error message."),
@@ -40,6 +42,7 @@ VERBOSE = "stackbuild.verbose"  # key in the root context's meta: -v was given
 
 _INTERRUPTED = 130
 _USAGE = 2
+_GARBAGE_THRESHOLD = 50_000
 
 
 class LazyGroup(click.Group):
@@ -112,6 +115,10 @@ def main(args: Sequence[str] | None = None) -> None:
     for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
         if signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, _as_interrupt)
+    # Most of a short command is imports: none of what they make is garbage, and pydantic's plug-ins, which
+    # it looks for among all installed distributions, have no say in stackbuild's models.
+    gc.set_threshold(_GARBAGE_THRESHOLD)
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     sys.exit(run(list(sys.argv[1:] if args is None else args)))
 
 

@@ -33,7 +33,9 @@ from stackbuild.store.eviction import Damaged, Evicted, Usage
 CHUNK = 1 << 20
 # 2001-01-01T00:00:00Z; any moment that no clock gives to a file written today.
 STAMP_NS = 978_307_200 * 1_000_000_000
+_BY_DIFF_ID = "layer-of-diff-id"  # kind of record
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,150}")
+_DIFF_ID = re.compile(rb'"diff-id": "(sha256:[0-9a-f]{64})"')
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -176,6 +178,23 @@ class Store:
             return None
         return layer
 
+    def layer_of_diff_id(self, diff_id: str) -> StoredLayer | None:
+        """Return a layer by its content, or None."""
+        known = self.record(_BY_DIFF_ID, diff_id)
+        return None if known is None else self.layer(str(known["key"]))
+
+    def layer_tars(self) -> dict[str, Path]:
+        """The tars of all layers in the store, by diff ID; whether one is intact is for :meth:`layer` to say."""
+        found: dict[str, Path] = {}
+        for path in self._layers.glob("*.json"):
+            with path.open("rb") as stream:
+                # The record can be large; its keys are sorted, so that the diff ID comes first.
+                match = _DIFF_ID.search(stream.read(256))
+            tar = path.with_suffix(".tar")
+            if match is not None and tar.exists():
+                found[match[1].decode()] = tar
+        return found
+
     @contextmanager
     def new_layer(self, key: str) -> Iterator[LayerSink]:
         """Write a layer. It is there under ``key`` when the block ends, and not at all when it fails.
@@ -191,6 +210,7 @@ class Store:
             self._commit(path, layer.path)
             value = {"key": key, "diff-id": layer.diff_id, "size": layer.size, "extra": layer.extra}
             self._write_json(self._layer_json(key), value)
+            self.put_record(_BY_DIFF_ID, layer.diff_id, {"key": key})
             sink.layer = layer
 
     # records ----------------------------------------------------------------
