@@ -184,6 +184,11 @@ ensure_stands() {
     ensure_programs docker-registry:docker-registry busybox:busybox-static gpg:gnupg
 }
 
+# Tests compile a simulated GPU driver.
+ensure_compiler() {
+    if ! { command -v gcc && [ -e /usr/include/stdio.h ]; } >/dev/null; then apt_install gcc libc6-dev; fi
+}
+
 case "${1:-}" in
 tools)
     ensure_venv tools
@@ -200,6 +205,7 @@ demo)
 test)
     ensure_venv tools
     ensure_stands
+    ensure_compiler
     ensure_bootstrap
     ensure_engine
     ;;

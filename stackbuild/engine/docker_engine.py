@@ -43,14 +43,18 @@ class Engine:
         self._api = api
 
     @classmethod
-    def connect(cls) -> Self:
+    def connect(cls, base_url: str | None = None) -> Self:
         """Connect as DOCKER_HOST, DOCKER_TLS_VERIFY and DOCKER_CERT_PATH say, or to the default socket.
+
+        Args:
+            base_url: An engine's address to use instead, for example unix:///run/other.sock.
 
         Raises:
             NotJudgedError: ``engine-unreachable``.
         """
         try:
-            return cls(docker.APIClient(**kwargs_from_env(), timeout=_TIMEOUT))
+            address = {"base_url": base_url} if base_url else kwargs_from_env()
+            return cls(docker.APIClient(**address, timeout=_TIMEOUT))
         except (docker.errors.DockerException, requests.exceptions.RequestException) as error:
             raise _unreachable(error) from error
 

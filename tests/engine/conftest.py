@@ -12,6 +12,7 @@ import docker
 import pytest
 
 from stackbuild.errors import NotJudgedError
+from tests.simulated_gpu.fixtures import simulated_host as simulated_host
 from tests.support.base_image import busybox_rootfs, debian_rootfs, docker_archive
 from tests.support.bookworm_debs import bookworm_debs, lock_debs
 from tests.support.cache import cached

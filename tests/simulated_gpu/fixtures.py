@@ -1,0 +1,116 @@
+"""The fixture ``simulated_host``: engines on which containers get a simulated host's GPUs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import pytest
+
+from tests.simulated_gpu.cdi import cdi_specification
+from tests.simulated_gpu.daemon import running_daemon
+from tests.simulated_gpu.engine_program import engine_with_cdi, installed_engine
+from tests.simulated_gpu.host import SimulatedHost, host_file, load_host
+from tests.simulated_gpu.injection import injection
+from tests.simulated_gpu.runtime_hook import HOST_VARIABLE
+
+if TYPE_CHECKING:
+    from stackbuild.engine.docker_engine import Engine
+
+Mode = Literal["hook", "cdi"]
+OnSimulatedHost = Callable[..., AbstractContextManager["Engine"]]
+
+_HOOK = "nvidia-container-runtime-hook"
+_REPOSITORY = Path(__file__).parents[2]
+_CGROUP_V2 = Path("/sys/fs/cgroup/cgroup.controllers")
+
+
+class SimulatedMachine:
+    """One engine, started once, whose GPUs can be exchanged while no container runs."""
+
+    def __init__(self, mode: Mode, folder: Path) -> None:
+        self.mode = mode
+        self.folder = folder
+        self._programs, self._host, self._cdi = (folder / name for name in ("bin", "host", "cdi"))
+        self._running = ExitStack()
+        self.engine: Engine | None = None
+
+    def start(self) -> Engine:
+        """Its engine, started when it is not."""
+        from stackbuild.engine.docker_engine import Engine
+
+        if self.engine is None:
+            for folder in (self._programs, self._host, self._cdi):
+                folder.mkdir(parents=True)
+            hook = self._programs / _HOOK
+            hook.write_text(
+                f"#!{sys.executable} -I\nimport sys\nsys.path.insert(0, {str(_REPOSITORY)!r})\n"
+                "from tests.simulated_gpu.runtime_hook import main\nsys.exit(main(sys.argv))\n"
+            )
+            hook.chmod(0o755)
+            settings = {"features": {"cdi": True}, "cdi-spec-dirs": [str(self._cdi)]}
+            daemon = self._running.enter_context(
+                running_daemon(
+                    engine_with_cdi() if self.mode == "cdi" else installed_engine(),
+                    programs=self._programs,
+                    environment={HOST_VARIABLE: str(self._host)},
+                    settings=settings if self.mode == "cdi" else {},
+                )
+            )
+            self.engine = self._running.enter_context(Engine.connect(daemon.url))
+        return self.engine
+
+    def stop(self) -> None:
+        """End its engine and all that runs on it."""
+        self._running.close()
+
+    @contextmanager
+    def with_host(self, host: SimulatedHost) -> Iterator[Engine]:
+        """Its engine while the machine is ``host``."""
+        engine = self.start()
+        written = self._host / "host.conf"
+        cgroup_stays_closed = (
+            self.mode == "hook" and _CGROUP_V2.exists() and "no-cgroups" not in host.failures
+        )
+        written.write_text(host_file(host, device_cgroup_open=cgroup_stays_closed))
+        injected = injection(host, written)
+        (self._host / "injection.json").write_text(json.dumps(injected.as_json()))
+        specification = self._cdi / "nvidia.json"
+        if "no-driver" not in host.failures:
+            specification.write_text(json.dumps(cdi_specification(injected, self._programs / _HOOK)))
+        try:
+            yield engine
+        finally:
+            for path in (written, self._host / "injection.json", specification):
+                path.unlink(missing_ok=True)
+
+
+@pytest.fixture(scope="session")
+def simulated_host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OnSimulatedHost]:
+    """Called as ``simulated_host(HOST, injection="hook" | "cdi", **changes)``; a context that gives the engine.
+
+    HOST is a file of ``hosts/`` or a :class:`SimulatedHost`; changes replace its fields, for example
+    ``failures=("uvm-missing",)``. The hook works on the installed engine, CDI on one of 25 or newer. Images
+    stay on an engine for the session.
+    """
+    machines: dict[Mode, SimulatedMachine] = {}
+
+    def on(
+        host: str | SimulatedHost, *, injection: Mode = "hook", **changes: object
+    ) -> AbstractContextManager[Engine]:
+        chosen = load_host(host) if isinstance(host, str) else host
+        if changes:
+            chosen = SimulatedHost.model_validate(chosen.model_dump() | changes)
+        if injection not in machines:
+            machines[injection] = SimulatedMachine(
+                injection, tmp_path_factory.mktemp(f"simulated-{injection}")
+            )
+        return machines[injection].with_host(chosen)
+
+    yield on
+    for machine in machines.values():
+        machine.stop()
