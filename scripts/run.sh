@@ -51,7 +51,7 @@ demo() {
 
 case "$WHAT" in
 demo) demo ;;
-test) exec python -m pytest "$@" ;;
+test) exec python -m pytest -n 2 "$@" ;;
 bench)
     python -m bench.help
     python -m bench.build
