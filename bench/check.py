@@ -16,10 +16,10 @@ from pathlib import Path
 from stackbuild.compat.check import Subject, check
 from stackbuild.compat.contents import Contents, Distribution
 from stackbuild.compat.offer import host_offer
-from stackbuild.site_policy import Policy
 from stackbuild.compat.versions import parse_cuda
 from stackbuild.facts.tables import Facts
 from stackbuild.host.model import Host, HostGpu
+from stackbuild.site_policy import Policy
 
 STACKS, HOSTS = 100, 1000
 DRIVERS_PER_BRANCH = 4

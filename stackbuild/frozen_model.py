@@ -13,4 +13,6 @@ def _spelled(name: str) -> str:
 class FrozenModel(BaseModel):
     """Frozen, unknown keys refused, hyphens in the file and either spelling in Python."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, alias_generator=_spelled)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", populate_by_name=True, alias_generator=_spelled, defer_build=True
+    )

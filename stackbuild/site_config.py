@@ -64,7 +64,8 @@ class SiteConfig(FrozenModel):
     ca_bundle: Path | None = Field(default=None, description="PEM file used in place of the system's")
     store: Path | None = Field(default=None, description="folder of the store")
     policy: Policy = Field(
-        default=Policy(), description="what this site allows and how grave it takes things"
+        default_factory=Policy.model_construct,
+        description="what this site allows and how grave it takes things",
     )
 
     @field_validator("indexes", mode="before")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from stackbuild.engine.docker_engine import Engine
 from stackbuild.errors import LockError
-from stackbuild.lock.file import lock_path, read_lock, require_current, staleness, write_lock
+from stackbuild.lock.file import read_lock, require_current, staleness, write_lock
 from stackbuild.lock.model import Lock
+from stackbuild.lock.path import lock_path
 from stackbuild.progress import Observer
 from stackbuild.site_config import SiteConfig
 from stackbuild.spec.load import LoadedSpec

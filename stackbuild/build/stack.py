@@ -11,8 +11,9 @@ from stackbuild.build.plan import choose_platform, created_at, plan_key
 from stackbuild.engine.docker_engine import Engine
 from stackbuild.errors import UsageError
 from stackbuild.layers.files import files_sha256
-from stackbuild.lock.file import lock_path, lock_sha256, require_current
+from stackbuild.lock.file import lock_sha256, require_current
 from stackbuild.lock.model import Lock
+from stackbuild.lock.path import lock_path
 from stackbuild.progress import Observer
 from stackbuild.site_config import SiteConfig
 from stackbuild.spec.load import LoadedSpec
@@ -93,10 +94,15 @@ def build_stack(
         from stackbuild.publish.tags import image_tags
 
         pins = pin_list(spec, lock.platforms[platform], files, lock_sha256=lock_sha256(lock))
-        before = {found.id for ref in image_tags(pins) if (found := engine.image(ref)) is not None}
+        tags = image_tags(pins)
+        before = {ref: found.id for ref in tags if (found := engine.image(ref)) is not None}
         request = BuildRequest(spec, stack.folder, lock, platform, created, pins, options.fresh)
-        built = _builder(options.builder, engine, store, site, observer).build(request)
-        _remove_replaced(engine, before - {built.image_id})
+        try:
+            built = _builder(options.builder, engine, store, site, observer).build(request)
+        except KeyboardInterrupt:
+            _put_back(engine, tags, before)
+            raise
+        _remove_replaced(engine, set(before.values()) - {built.image_id})
         store.put_record(_BUILT, key, asdict(built))
         return built
 
@@ -133,6 +139,19 @@ def _remove_replaced(engine: Engine, images: Iterable[str]) -> None:
         old = engine.image(image_id)
         if old is not None and not old.repo_tags and not old.repo_digests:
             engine.remove_image(image_id)
+
+
+def _put_back(engine: Engine, tags: Iterable[str], before: Mapping[str, str]) -> None:
+    """Undo the naming of an image that was finished at the very moment of an interrupt."""
+    for ref in tags:
+        now = engine.image(ref)
+        if now is None or now.id == before.get(ref):
+            continue
+        if ref in before:
+            engine.tag(before[ref], ref)
+        else:
+            engine.remove_image(ref)
+        _remove_replaced(engine, [now.id])
 
 
 def _from_record(record: Mapping[str, Any]) -> BuiltImage:

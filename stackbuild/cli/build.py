@@ -206,7 +206,8 @@ def _documents(
         return remembered
     from stackbuild.cli.output import json_text
     from stackbuild.errors import NotJudgedError
-    from stackbuild.lock.file import lock_path, read_lock
+    from stackbuild.lock.file import read_lock
+    from stackbuild.lock.path import lock_path
     from stackbuild.publish.labels import read_pins_label
     from stackbuild.sbom.stack import stack_sbom
     from stackbuild.verification.target import platform_of

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from stackbuild.compat.report import CheckReport
     from stackbuild.compat.subject import HostOffer
     from stackbuild.facts.tables import Facts
+    from stackbuild.lock.model import Lock
     from stackbuild.spec.load import LoadedSpec
 
 
@@ -131,8 +132,7 @@ def _subjects(
 ) -> list[tuple[tuple[Subject, ...], HostOffer | None]]:
     from stackbuild.compat.offer import target_offer
     from stackbuild.compat.subjects import subject_of_stack
-    from stackbuild.errors import LockError
-    from stackbuild.lock.file import lock_path, read_lock, staleness
+    from stackbuild.lock.path import lock_path
     from stackbuild.spec.load import load_spec
 
     found: list[tuple[tuple[Subject, ...], HostOffer | None]] = []
@@ -150,15 +150,18 @@ def _subjects(
         if spec.external is not None:
             found.append(((_image_subject(here, spec.external, loaded, facts),), target))
             continue
-        try:
-            lock = read_lock(lock_path(path))
-        except LockError as error:
-            if error.code != "lock-missing":
-                raise
-            lock = None
-        stale = staleness(lock, spec, loaded.folder) if lock is not None else ""
+        lock, stale = _lock(loaded) if lock_path(path).exists() else (None, "")
         found.append((subject_of_stack(spec, str(path), lock, stale, facts), target))
     return found
+
+
+def _lock(loaded: LoadedSpec) -> tuple[Lock, str]:
+    """A stack's lock, and why it does not belong to the spec any more; empty when it does."""
+    from stackbuild.lock.file import read_lock, staleness
+    from stackbuild.lock.path import lock_path
+
+    lock = read_lock(lock_path(loaded.path))
+    return lock, staleness(lock, loaded.spec, loaded.folder)
 
 
 def _image_subject(here: Project, reference: str, loaded: LoadedSpec | None, facts: Facts) -> Subject:

@@ -86,7 +86,8 @@ def _locked(
     from stackbuild.cli.progress import observed
     from stackbuild.errors import LockError
     from stackbuild.lock.changes import lock_changes
-    from stackbuild.lock.file import lock_path, read_lock, write_lock
+    from stackbuild.lock.file import read_lock, write_lock
+    from stackbuild.lock.path import lock_path
     from stackbuild.lock.resolve import lock_stack
     from stackbuild.spec.load import load_spec
 
@@ -136,7 +137,8 @@ def _locked(
 
 def _checked(specs: list[Path]) -> list[dict[str, Any]]:
     from stackbuild.errors import LockError
-    from stackbuild.lock.file import lock_path, read_lock, staleness
+    from stackbuild.lock.file import read_lock, staleness
+    from stackbuild.lock.path import lock_path
     from stackbuild.spec.load import load_spec
 
     rows = []
@@ -161,7 +163,8 @@ def _checked(specs: list[Path]) -> list[dict[str, Any]]:
 def _export(here: Project, specs: list[Path], output: Path | None) -> None:
     from stackbuild.cli.output import write_result
     from stackbuild.errors import UsageError
-    from stackbuild.lock.file import lock_path, read_lock, require_current
+    from stackbuild.lock.file import read_lock, require_current
+    from stackbuild.lock.path import lock_path
     from stackbuild.lock.pylock import pylock
     from stackbuild.lock.wheels_fetch import wheel_locations
     from stackbuild.spec.load import load_spec

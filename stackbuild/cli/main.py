@@ -31,6 +31,7 @@ COMMANDS = {
     "verify": ("stackbuild.cli.verify", "Run the verification suite in an image."),
     "publish": ("stackbuild.cli.publish", "Judge an image in its registry, then tag it for others."),
     "inspect": ("stackbuild.cli.inspect", "Show what an image stands for."),
+    "pick": ("stackbuild.cli.pick", "Choose the best tag of a repository for a host."),
     "host": ("stackbuild.cli.host", "Show this host's drivers and GPUs and what they can run."),
     "explain": ("stackbuild.cli.explain", "Explain a code or a pasted error message."),
     "facts": ("stackbuild.cli.facts", "Show the compatibility facts and their sources."),

@@ -51,7 +51,8 @@ def command(
     from stackbuild.cli.output import json_text, talk, write_result
     from stackbuild.cli.progress import observed
     from stackbuild.errors import UsageError
-    from stackbuild.lock.file import lock_path, read_lock, require_current
+    from stackbuild.lock.file import read_lock, require_current
+    from stackbuild.lock.path import lock_path
     from stackbuild.render.context import write_context
     from stackbuild.render.requirements import pip_steps, requirements_text
     from stackbuild.render.stack import RenderOptions, stack_context, stack_dockerfile

@@ -55,7 +55,8 @@ def command(
 
 def _of_stack(here: Project, spec_path: Path, wanted: str | None, observer: Observer) -> bytes:
     from stackbuild.errors import UsageError
-    from stackbuild.lock.file import lock_path, read_lock, require_current
+    from stackbuild.lock.file import read_lock, require_current
+    from stackbuild.lock.path import lock_path
     from stackbuild.sbom.stack import stack_sbom
     from stackbuild.spec.load import load_spec
 
@@ -120,8 +121,9 @@ def _of_image(here: Project, reference: str, observer: Observer) -> bytes:
 def _locked(here: Project, name: str, lock_sha256: str, platform: Platform) -> tuple[LoadedSpec, Lock]:
     """The stack and lock an image was built from."""
     from stackbuild.errors import LockError
-    from stackbuild.lock.file import lock_path, read_lock
     from stackbuild.lock.file import lock_sha256 as sha256_of
+    from stackbuild.lock.file import read_lock
+    from stackbuild.lock.path import lock_path
     from stackbuild.spec.load import load_spec
 
     spec_path = here.stack(name)

@@ -28,7 +28,7 @@ _TEGRA = frozenset({(5, 3), (6, 2), (7, 2), (8, 7), (10, 1), (11, 0)})
 _SUFFIX = re.compile(r"(?:sm|compute)_\d+([af]?)")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Coverage:
     """How a build runs on a compute capability.
 

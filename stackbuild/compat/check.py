@@ -20,7 +20,7 @@ from stackbuild.site_policy import Policy
 from stackbuild.spec.model import Waiver
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Subject:
     """One stack or image to check.
 

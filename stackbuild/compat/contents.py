@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name, parse_wheel_filename
@@ -13,13 +14,16 @@ from stackbuild.compat.cuda_tag import CudaTag, is_cuda_image, parse_cuda_tag
 from stackbuild.compat.subject import Compatibility, CompatLibrary, CudaComponent, ImageNeeds
 from stackbuild.compat.versions import CudaVersion, parse_cuda, parse_driver, parse_variant
 from stackbuild.facts.tables import Facts
-from stackbuild.lock.model import BootstrapBaseLock, PlatformLock
 from stackbuild.spec.model import ImageBaseSpec, StackSpec, WheelUrl
+
+if TYPE_CHECKING:
+    # Building the lock's models takes a third of a check's start, and most checks have no lock to read.
+    from stackbuild.lock.model import PlatformLock
 
 _EXACT = re.compile(r"^\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[[^\]]*\])?\s*==\s*([^\s;,*]+)\s*(?:;.*)?$")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Distribution:
     """One Python distribution: normalised name, version with local label, and its wheel file where known."""
 
@@ -29,7 +33,7 @@ class Distribution:
     index: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Contents:
     """What gates about wheels, base and platform judge.
 
@@ -181,7 +185,7 @@ def contents_of_lock(
     promised = contents_of_spec(spec, facts, platform)
     environment = dict(promised.environment)
     base_cuda = promised.base_cuda
-    if not isinstance(lock.base, BootstrapBaseLock):
+    if lock.base.kind == "image":
         environment = {**environment_of(lock.base.config), **spec.image.env}
         if "CUDA_VERSION" in environment:
             base_cuda = parse_cuda(environment["CUDA_VERSION"])

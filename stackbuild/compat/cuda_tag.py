@@ -13,7 +13,7 @@ _TAG = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CudaTag:
     """The parts of a tag such as ``12.4.1-cudnn-runtime-ubuntu22.04``.
 

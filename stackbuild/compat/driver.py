@@ -18,7 +18,7 @@ from stackbuild.findings import Finding, Verdict
 _RANK: dict[Compatibility, int] = {"native": 0, "minor": 1, "forward": 2}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class DriverAnswer:
     """How a driver serves a CUDA runtime.
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from stackbuild.compat.subject import GpuOffer, HostOffer
 from stackbuild.compat.versions import ComputeCapability, parse_compute_capability, parse_cuda, parse_driver
 from stackbuild.errors import UsageError
 from stackbuild.facts.rows import Confidence
 from stackbuild.facts.tables import Facts
-from stackbuild.host.model import Host, HostGpu
 from stackbuild.spec.model import TargetSpec
+
+if TYPE_CHECKING:
+    from stackbuild.host.model import Host, HostGpu
 
 _PLATFORMS = {
     "x86_64": "linux/amd64",

@@ -22,7 +22,7 @@ _FLAVOUR_BRINGS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Linked:
     """What a distribution links: its CUDA and cuDNN majors."""
 

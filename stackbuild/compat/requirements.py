@@ -18,7 +18,7 @@ _CONSTRAINT = re.compile(r"([a-z]+)(!=|<=|>=|=|<|>)([^!<>=]+)")
 _PROPERTIES = frozenset({"cuda", "arch", "driver", "brand"})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Constraint:
     """One comparison, for example ``cuda>=12.8``."""
 

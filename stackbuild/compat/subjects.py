@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from stackbuild.compat.check import Subject
 from stackbuild.compat.contents import (
@@ -15,9 +16,11 @@ from stackbuild.compat.contents import (
 )
 from stackbuild.facts.tables import Facts
 from stackbuild.findings import Finding, Verdict
-from stackbuild.lock.model import Lock
-from stackbuild.publish.pin_list import PinList
 from stackbuild.spec.model import ImageBaseSpec, StackSpec
+
+if TYPE_CHECKING:
+    from stackbuild.lock.model import Lock
+    from stackbuild.publish.pin_list import PinList
 
 
 def subject_of_stack(

@@ -22,7 +22,7 @@ from stackbuild.findings import Verdict
 from stackbuild.spec.model import TargetSpec
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Choice:
     """A torch build that fits, and the newest CUDA base that fits with it.
 

@@ -6,7 +6,7 @@ import json
 import re
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from stackbuild.facts.rows import (
@@ -80,7 +80,7 @@ def read_table(name: str, row_class: type[R]) -> Table[R]:
     Raises:
         TypeError: A row has a field too many or too few (a packaging mistake, caught by the tests).
     """
-    document = json.loads(files("stackbuild.facts").joinpath(f"{name}.json").read_text(encoding="utf-8"))
+    document = json.loads((Path(__file__).parent / f"{name}.json").read_text(encoding="utf-8"))
     rows = tuple(row_class(**{key: _frozen(value) for key, value in row.items()}) for row in document["rows"])
     notes = {key: value for key, value in document.items() if key not in ("about", "collected", "rows")}
     return Table(name, document["about"], document["collected"], rows, notes)

@@ -29,11 +29,6 @@ _SHOWN_PROBLEMS = 5
 _ALWAYS_WRITTEN = ("schema_", "kind")
 
 
-def lock_path(spec_path: Path) -> Path:
-    """The lock that belongs to a spec: beside it, with the suffix ``.lock``."""
-    return spec_path.with_suffix(".lock")
-
-
 def lock_bytes(lock: Lock) -> bytes:
     """The canonical bytes of a lock: UTF-8 JSON, indent 2, lists sorted where their order is free."""
     text = json.dumps(_canonical(_sorted_lock(lock)), indent=2, ensure_ascii=False)

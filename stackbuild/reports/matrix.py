@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Iterable
-
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+from collections.abc import Iterable, Iterator, Sequence
 
 from stackbuild.compat.report import Cell, CheckedStack, CheckReport
 from stackbuild.findings import Finding, Verdict
+
+# A line is pieces of text, each with its style; plain text is the pieces alone.
+Line = list[tuple[str, str]]
 
 _SYMBOLS = {
     Verdict.PASS: ("ok", "green"),
@@ -29,28 +27,36 @@ def render_matrix(report: CheckReport, *, colour: bool, width: int = 110, verbos
     Args:
         report: What to show.
         colour: Whether the reader is a terminal that wants colour.
-        width: Columns of the terminal.
+        width: Columns of the terminal; plain text is not wrapped.
         verbose: Also tell what passed and what was not judged.
     """
-    stream = io.StringIO()
-    console = Console(
-        file=stream,
-        force_terminal=colour,
-        no_color=not colour,
-        width=width if colour else 10_000,
-        highlight=False,
-        color_system="standard" if colour else None,
-    )
-    if report.hosts and len(report.hosts) <= _WIDEST_MATRIX:
-        console.print(_table(report))
-    elif report.hosts:
-        console.print(_summary(report))
+    lines: list[Line] = []
+    if report.hosts:
+        lines.extend(_table(report) if len(report.hosts) <= _WIDEST_MATRIX else _summary(report))
     for stack in report.stacks:
-        _print_stack(console, stack, verbose=verbose)
+        lines.extend(_stack(stack, verbose=verbose))
     for cell in report.cells:
-        _print_cell(console, cell, verbose=verbose)
-    console.print(f"complete: {'true' if report.complete else 'false'}")
-    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
+        lines.extend(_cell(cell, verbose=verbose))
+    lines.append([(f"complete: {'true' if report.complete else 'false'}", "")])
+    return _painted(lines, width) if colour else _plain(lines)
+
+
+def _plain(lines: Iterable[Line]) -> str:
+    return "".join("".join(text for text, _ in line).rstrip() + "\n" for line in lines)
+
+
+def _painted(lines: Iterable[Line], width: int) -> str:
+    # Imported here: piped output, as in CI, starts without it.
+    import io
+
+    from rich.console import Console
+    from rich.text import Text
+
+    stream = io.StringIO()
+    console = Console(file=stream, force_terminal=True, width=width, highlight=False, color_system="standard")
+    for line in lines:
+        console.print(Text.assemble(*line))
+    return stream.getvalue()
 
 
 def _cells_of(report: CheckReport, position: int) -> tuple[Cell, ...]:
@@ -59,64 +65,65 @@ def _cells_of(report: CheckReport, position: int) -> tuple[Cell, ...]:
     return report.cells[position * columns : (position + 1) * columns]
 
 
-def _table(report: CheckReport) -> Table:
-    table = Table(box=None, pad_edge=False, show_edge=False, header_style="bold")
-    table.add_column("stack")
-    for host in report.hosts:
-        table.add_column(host, justify="center")
-    for position, stack in enumerate(report.stacks):
-        symbols = [Text(*_SYMBOLS[cell.verdict]) for cell in _cells_of(report, position)]
-        table.add_row(stack.stack, *symbols)
-    return table
+def _table(report: CheckReport) -> Iterator[Line]:
+    rows = [
+        [(stack.stack, ""), *(_SYMBOLS[cell.verdict] for cell in _cells_of(report, position))]
+        for position, stack in enumerate(report.stacks)
+    ]
+    return _columns(["stack", *report.hosts], rows)
 
 
-def _summary(report: CheckReport) -> Table:
+def _summary(report: CheckReport) -> Iterator[Line]:
     """A fleet too wide for columns: how many hosts give each verdict."""
-    table = Table(box=None, pad_edge=False, show_edge=False, header_style="bold")
-    table.add_column("stack")
-    for verdict in _SYMBOLS:
-        table.add_column(verdict.value, justify="right")
+    rows = []
     for position, stack in enumerate(report.stacks):
         verdicts = [cell.verdict for cell in _cells_of(report, position)]
-        table.add_row(stack.stack, *(str(verdicts.count(verdict)) for verdict in _SYMBOLS))
-    return table
+        rows.append([(stack.stack, ""), *((str(verdicts.count(verdict)), "") for verdict in _SYMBOLS)])
+    return _columns(["stack", *(verdict.value for verdict in _SYMBOLS)], rows)
 
 
-def _print_stack(console: Console, stack: CheckedStack, *, verbose: bool) -> None:
+def _columns(names: Sequence[str], rows: Sequence[Line]) -> Iterator[Line]:
+    """The first column to the left, the others centred below their names."""
+    widths = [max(len(name), *(len(row[index][0]) for row in rows)) for index, name in enumerate(names)]
+    for row in [[(name, "bold") for name in names], *rows]:
+        first, *others = zip(row, widths, strict=True)
+        yield [
+            (first[0][0].ljust(first[1]), first[0][1]),
+            *((f"  {text.center(width)}", style) for (text, style), width in others),
+        ]
+
+
+def _stack(stack: CheckedStack, *, verbose: bool) -> Iterator[Line]:
     shown = _shown(stack.findings, verbose=verbose)
     floor = f", driver {stack.oldest_driver} or later" if stack.oldest_driver else ""
-    console.print(
-        Text(f"\n{stack.stack}", style="bold").append(f" (judged from its {stack.judged_from}{floor})", "dim")
-    )
+    yield []
+    yield [(stack.stack, "bold"), (f" (judged from its {stack.judged_from}{floor})", "dim")]
     for finding in shown:
-        _print_finding(console, finding)
+        yield from _finding(finding)
     if not shown:
-        console.print(Text("  ok   nothing against it by itself", style="green"))
+        yield [("  ok   nothing against it by itself", "green")]
 
 
-def _print_cell(console: Console, cell: Cell, *, verbose: bool) -> None:
+def _cell(cell: Cell, *, verbose: bool) -> Iterator[Line]:
     shown = _shown(cell.findings, verbose=verbose)
-    if not shown and not verbose:
+    if not shown:
         return
-    console.print(Text(f"\n{cell.stack}", style="bold").append(" on ", "dim").append(cell.host, "bold"))
+    yield []
+    yield [(cell.stack, "bold"), (" on ", "dim"), (cell.host, "bold")]
     for finding in shown:
-        _print_finding(console, finding)
+        yield from _finding(finding)
     for line in cell.advice:
-        console.print(Text(f"       {line}", style="cyan"))
+        yield [(f"       {line}", "cyan")]
 
 
 def _shown(findings: Iterable[Finding], *, verbose: bool) -> list[Finding]:
     return [finding for finding in findings if verbose or finding.verdict in _TOLD]
 
 
-def _print_finding(console: Console, finding: Finding) -> None:
+def _finding(finding: Finding) -> Iterator[Line]:
     symbol, style = _SYMBOLS[finding.verdict]
-    console.print(
-        Text(f"  {symbol:<4} ", style=style)
-        .append(f"{finding.code}: ", "bold")
-        .append(finding.summary, "none")
-    )
+    yield [(f"  {symbol:<4} ", style), (f"{finding.code}: ", "bold"), (finding.summary, "")]
     if finding.waived:
-        console.print(Text(f"       waived: {finding.waived}", style="yellow"))
+        yield [(f"       waived: {finding.waived}", "yellow")]
     if finding.next_step and finding.verdict is not Verdict.PASS:
-        console.print(Text(f"       {finding.next_step}", style="none"))
+        yield [(f"       {finding.next_step}", "")]

@@ -175,6 +175,13 @@ class VerifySpec(FrozenModel):
     allow_cpu_ops: tuple[str, ...] = ()
     memory_margin: str | None = Field(default=None, pattern=r"^[0-9]{1,2}(\.[0-9]+)?%$")
     shm_size: str | None = Field(default=None, pattern=r"^[0-9]+[kmg]?$")
+    user: str | None = Field(
+        default=None, min_length=1, description="user that verification runs as; default: the image's own"
+    )
+    ulimits: dict[str, int] = Field(
+        default_factory=dict, description="limits of the container, soft and hard, for example memlock: -1"
+    )
+    read_only: bool = Field(default=False, description="run with a read-only root file system")
     tolerance: dict[Literal["fp64", "fp32", "tf32", "fp16", "bf16"], float] = Field(default_factory=dict)
     checks: tuple[str, ...] = ()
 
@@ -251,10 +258,10 @@ class StackSpec(FrozenModel):
     apt: tuple[str, ...] = ()
     apt_sources: tuple[AptSource, ...] = ()
     files: tuple[FileSpec, ...] = ()
-    image: ImageSpec = ImageSpec()
+    image: ImageSpec = Field(default_factory=ImageSpec.model_construct)
     platforms: tuple[Platform, ...] = Field(default=("linux/amd64",), min_length=1)
-    target: TargetSpec = TargetSpec()
-    verify: VerifySpec = VerifySpec()
+    target: TargetSpec = Field(default_factory=TargetSpec.model_construct)
+    verify: VerifySpec = Field(default_factory=VerifySpec.model_construct)
     waivers: tuple[Waiver, ...] = ()
 
     @model_validator(mode="after")

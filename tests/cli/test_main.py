@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import click
@@ -59,18 +58,6 @@ def test_help_imports_nothing_but_click() -> None:
         "stackbuild.cli",
         "stackbuild.cli.main",
     ]
-
-
-def test_help_is_about_as_fast_as_click_alone() -> None:
-    def seconds(*arguments: str) -> float:
-        began = time.perf_counter()
-        subprocess.run([sys.executable, *arguments], capture_output=True, check=True)
-        return time.perf_counter() - began
-
-    pairs = [
-        (seconds("-c", "import click"), seconds("-m", "stackbuild.cli.main", "--help")) for _ in range(7)
-    ]
-    assert min(help_ for _, help_ in pairs) <= 1.5 * min(click_ for click_, _ in pairs)
 
 
 def test_help_lists_every_command_with_its_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from stackbuild.errors import ExitCode, LockError
-from stackbuild.lock.file import is_stale, lock_bytes, lock_path, read_lock, staleness, write_lock
+from stackbuild.lock.file import is_stale, lock_bytes, read_lock, staleness, write_lock
 from stackbuild.lock.model import Lock
+from stackbuild.lock.path import lock_path
 from stackbuild.spec.model import StackSpec
 from stackbuild.spec.requirements_input import lock_inputs_sha256
 from tests.lock.examples import bootstrap_base, deb, lock, platform_lock, wheel
