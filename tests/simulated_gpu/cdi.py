@@ -9,7 +9,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from tests.simulated_gpu.injection import HOST_FILE, InjectedGpu, Injection, Node
+from tests.simulated_gpu.injection import InjectedGpu, Injection, Node
+from tests.simulated_gpu.runtime_hook import HOST_FILE
 
 KIND = "nvidia.com/gpu"
 _LIBRARIES = "/usr/lib/x86_64-linux-gnu"

@@ -66,8 +66,8 @@ def running_daemon(
             # Dies with the tests, and takes its namespaces with it.
             *("setpriv", "--pdeathsig", "KILL"),
             *("unshare", "--net", "--mount", "--pid", "--fork", "--kill-child=KILL", "--mount-proc"),
-            *("sh", "-c", _ON_TMPFS, folder / "data"),
-            *(program.dockerd, "--config-file", folder / "daemon.json"),
+            *("sh", "-c", _ON_TMPFS, f"{folder}/data"),
+            *(program.dockerd, "--config-file", f"{folder}/daemon.json"),
             *("--host", f"unix://{folder}/docker.sock", "--group", str(os.getgid())),
             *("--data-root", f"{folder}/data", "--exec-root", f"{folder}/exec", "--pidfile", f"{folder}/pid"),
             # systemd outside would not know the process ids of this namespace.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pynvml
 
-from tests.support.base_image import debian_rootfs, image_configuration
+from tests.support.base_image import busybox_rootfs, debian_rootfs, docker_archive, image_configuration
 
 if TYPE_CHECKING:
     from stackbuild.engine.docker_engine import Engine
@@ -88,3 +88,11 @@ def _tar(files: Mapping[str, bytes]) -> bytes:
             entry.size, entry.mode = len(content), 0o755
             archive.addfile(entry, io.BytesIO(content))
     return raw.getvalue()
+
+
+def busybox_image(engine: Engine) -> str:
+    """The name of an image of 2 MB with a shell."""
+    archive, _ = docker_archive([busybox_rootfs()], ref="simulated-gpu:busybox")
+    if engine.image("simulated-gpu:busybox") is None:
+        engine.load([archive])
+    return "simulated-gpu:busybox"

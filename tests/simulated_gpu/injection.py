@@ -9,7 +9,6 @@ from pathlib import Path
 from tests.simulated_gpu.compile import libcuda, libcuda_stub, libnvidia_ml
 from tests.simulated_gpu.host import SimulatedHost
 
-HOST_FILE = "/run/simulated-gpu/host.conf"
 # 195 is NVIDIA's (Documentation/admin-guide/devices.txt); those of uvm and caps are given out dynamically,
 # these two as often seen.
 _NVIDIA, _UVM, _CAPS = 195, 510, 508
