@@ -21,6 +21,7 @@ from stackbuild.verification.model import VerificationReport
 SBOM_TYPE = "application/vnd.cyclonedx+json"
 VERIFICATION_TYPE = "application/vnd.stackbuild.verification.v1+json"
 SCAN_TYPE = "application/vnd.stackbuild.scan.v1+json"
+_DEVICES = "devices-as-reserved"  # the gate whose details list what CUDA showed
 
 
 @dataclass(frozen=True)
@@ -135,12 +136,15 @@ def attached_reports(client: RegistryClient, repository: str, digest: str) -> tu
 def judged_gpus(report: VerificationReport) -> tuple[str, ...]:
     """The compute capabilities that a report was judged on, as ``sm_80``; empty for one without a GPU.
 
-    They are what the gates measured (``compute_capability`` or ``compute_capabilities`` in a finding's details),
-    not what was asked for.
+    They are those of the devices that CUDA showed inside the container, not what was asked for.
     """
-    found: set[str] = set()
-    for finding in report.findings:
-        found.update(_capabilities(finding.details))
+    found = {
+        name
+        for finding in report.findings
+        if finding.code == _DEVICES
+        for device in finding.details.get("devices") or ()
+        if (name := architecture_of(str(device.get("compute_capability") or ""))) is not None
+    }
     return tuple(sorted(found, key=lambda name: int(name.removeprefix("sm_"))))
 
 
@@ -148,19 +152,3 @@ def architecture_of(text: str) -> str | None:
     """``sm_80`` of ``8.0``, ``80`` or ``sm_80``; None when it is no compute capability."""
     plain = text.strip().lower().removeprefix("sm_").replace(".", "")
     return f"sm_{int(plain)}" if plain.isdigit() and 2 <= len(plain) <= 3 else None
-
-
-def _capabilities(value: object, named: bool = False) -> set[str]:
-    """Compute capabilities under their names, however deep the details go."""
-    if isinstance(value, Mapping):
-        found: set[str] = set()
-        for key, inner in value.items():
-            of_this = str(key).replace("-", "_") in ("compute_capability", "compute_capabilities")
-            found |= _capabilities(inner, of_this)
-        return found
-    if isinstance(value, (list, tuple)):
-        if named and len(value) == 2 and all(isinstance(part, int) for part in value):
-            return _capabilities(f"{value[0]}.{value[1]}", named)
-        return {name for inner in value for name in _capabilities(inner, named)}
-    name = architecture_of(str(value)) if named else None
-    return set() if name is None else {name}
