@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
-from typing import IO, Any, Literal
+from typing import IO, Any, Literal, Protocol
 
 from stackbuild.errors import BuildError
 
@@ -57,7 +57,21 @@ class Entry:
 
 # What one layer adds: path without leading slash to entry; None where the layer deletes the path.
 Additions = Mapping[str, Entry | None]
-Lookup = Callable[[str], Entry | None]
+
+
+class Node(Protocol):
+    """What resolving a path asks of an entry."""
+
+    @property
+    def kind(self) -> str:
+        """``dir``, ``symlink`` or something else."""
+
+    @property
+    def linkname(self) -> str:
+        """A symlink's target as written."""
+
+
+Lookup = Callable[[str], Node | None]
 
 
 def resolve_path(path: str, lookup: Lookup, *, follow_last: bool = False) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import struct
-from typing import BinaryIO
+from typing import IO, BinaryIO
 
 from stackbuild.errors import ScanError
 
@@ -21,7 +21,7 @@ class ByteSource:
         start: Where the content begins in it.
     """
 
-    def __init__(self, stream: BinaryIO, size: int | None = None, start: int = 0) -> None:
+    def __init__(self, stream: BinaryIO | IO[bytes], size: int | None = None, start: int = 0) -> None:
         self._stream = stream
         self._start = start
         self.size = stream.seek(0, os.SEEK_END) - start if size is None else size

@@ -1,0 +1,226 @@
+"""Scanning one layer, from its tar or from the folder an engine unpacked it to. Both give the same record."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from stackbuild.errors import ScanError
+from stackbuild.scan.entries import OPAQUE, WHITEOUT, FileEntry, plain_path
+from stackbuild.scan.examine import Examined, examine, is_wanted
+from stackbuild.scan.layer import ScannedLayer
+from stackbuild.scan.record_check import settle_records
+from stackbuild.scan.tar_stream import Member, Readable, Seekable, TarStream
+
+# Past this a layer is a hostile one: the largest real images have some hundred thousand files.
+MOST_ENTRIES = 2_000_000
+_KEPT_PROBLEMS = 100
+
+
+class _Builder:
+    """Collects a layer's paths."""
+
+    def __init__(self, where: str, most_entries: int) -> None:
+        self._where, self._most_entries = where, most_entries
+        self.entries: dict[str, FileEntry] = {}
+        self.deleted: list[str] = []
+        self.opaque: list[str] = []
+        self.examined = Examined()
+
+    def add(self, path: str, entry: FileEntry) -> None:
+        if len(self.entries) >= self._most_entries:
+            raise ScanError(
+                f"it has more than {self._most_entries:,} files",
+                code="layer-too-large",
+                where=self._where,
+                do="Look at what makes them; no image that is meant to be used has so many.",
+            )
+        self.entries[path] = entry
+
+    def refuse(self, name: str, why: str) -> None:
+        self.examined.problems.append(f"{name[:200]!r} was left out: {why}")
+
+    def finish(self) -> ScannedLayer:
+        _settle_hard_links(self.entries, self.examined)
+        settle_records(self.entries, self.examined.facts)
+        problems = sorted(set(self.examined.problems))
+        more = len(problems) - _KEPT_PROBLEMS
+        return ScannedLayer(
+            entries=dict(sorted(self.entries.items())),
+            deleted=tuple(sorted(self.deleted)),
+            opaque=tuple(sorted(self.opaque)),
+            facts={name: dict(sorted(found.items())) for name, found in sorted(self.examined.facts.items())},
+            problems=(*problems[:_KEPT_PROBLEMS], *([f"and {more} more"] if more > 0 else [])),
+        )
+
+
+def scan_tar(
+    stream: BinaryIO | Readable,
+    *,
+    seekable: bool = False,
+    start: int = 0,
+    where: str = "",
+    most_entries: int = MOST_ENTRIES,
+) -> ScannedLayer:
+    """Scan a layer's tar in one pass.
+
+    Args:
+        stream: The tar, not compressed, at its beginning.
+        seekable: Whether the stream can be sought; then content that nobody wants is not read.
+        start: Where the tar begins in a seekable stream.
+        where: What the layer is, for errors.
+        most_entries: The limit on its paths.
+
+    Raises:
+        ScanError: ``layer-damaged``, ``layer-too-large``.
+    """
+    builder = _Builder(where, most_entries)
+    tar = TarStream(stream, seekable=cast(Seekable, stream) if seekable else None, start=start, where=where)
+    for member in tar:
+        path = plain_path(member.name)
+        if path is None:
+            builder.refuse(member.name, "its path leaves the image")
+        elif path:
+            _add_member(path, member, tar, stream, builder, seekable=seekable)
+    return builder.finish()
+
+
+def _add_member(
+    path: str,
+    member: Member,
+    tar: TarStream,
+    stream: BinaryIO | Readable,
+    builder: _Builder,
+    *,
+    seekable: bool,
+) -> None:
+    folder, _, name = path.rpartition("/")
+    if name.startswith(WHITEOUT):
+        if name == OPAQUE:
+            builder.opaque.append(folder)
+        elif not name.startswith(".wh..wh."):  # other names of that form are a driver's own notes
+            builder.deleted.append(f"{folder}/{name[len(WHITEOUT) :]}".lstrip("/"))
+        return
+    linkname = member.linkname
+    if member.kind == "hardlink":
+        target = plain_path(linkname)
+        if not target:
+            builder.refuse(member.name, "its hard link leaves the image")
+            return
+        linkname = target
+    elif member.kind != "symlink":
+        linkname = ""
+    size = member.size if member.kind == "file" else 0
+    builder.add(path, FileEntry(member.kind, member.mode, member.uid, member.gid, size, linkname))
+    if member.kind != "file" or not is_wanted(path, size):
+        return
+    if member.sparse:
+        builder.examined.problems.append(f"/{path} is stored as a sparse file and was not read")
+    elif seekable:
+        seekable_stream = cast(BinaryIO, stream)
+        seekable_stream.seek(member.offset)
+        examine(path, size, seekable_stream, member.offset, builder.examined)
+        seekable_stream.seek(member.offset)
+    else:
+        examine(path, size, cast(BinaryIO, tar), None, builder.examined)
+
+
+def scan_folder(folder: Path, *, where: str = "", most_entries: int = MOST_ENTRIES) -> ScannedLayer:
+    """Scan a layer that overlayfs has as a folder.
+
+    Linux, Documentation/filesystems/overlayfs.rst: a whiteout is a character device 0/0, an opaque
+    directory has the attribute ``trusted.overlay.opaque``.
+
+    Args:
+        folder: The layer's ``diff`` folder.
+        where: What the layer is, for errors.
+        most_entries: The limit on its paths.
+
+    Raises:
+        ScanError: ``layer-too-large``; ``layer-unreadable`` where this user may not read it or a
+            directory is stored as a redirection.
+    """
+    builder = _Builder(where, most_entries)
+    links: dict[tuple[int, int], str] = {}
+    try:
+        for item, path in _walk(folder):
+            _add_item(item, path, links, builder)
+    except OSError as error:
+        raise ScanError(
+            f"the engine's folder cannot be read: {error.strerror}", code="layer-unreadable", where=where
+        ) from error
+    return builder.finish()
+
+
+def _walk(folder: Path) -> Iterator[tuple[os.DirEntry[str], str]]:
+    pending = [(os.fspath(folder), "")]
+    while pending:
+        real, prefix = pending.pop()
+        with os.scandir(real) as items:
+            for item in items:
+                path = prefix + os.fsencode(item.name).decode("utf-8", "backslashreplace")
+                yield item, path
+                if item.is_dir(follow_symlinks=False):
+                    pending.append((item.path, f"{path}/"))
+
+
+def _add_item(
+    item: os.DirEntry[str], path: str, links: dict[tuple[int, int], str], builder: _Builder
+) -> None:
+    status = item.stat(follow_symlinks=False)
+    mode, uid, gid = status.st_mode & 0o7777, status.st_uid, status.st_gid
+    if stat.S_ISREG(status.st_mode):
+        if status.st_nlink > 1:
+            first = links.setdefault((status.st_dev, status.st_ino), path)
+            if first != path:
+                builder.add(path, FileEntry("hardlink", mode, uid, gid, 0, first))
+                return
+        builder.add(path, FileEntry("file", mode, uid, gid, status.st_size))
+        if is_wanted(path, status.st_size):
+            with open(item.path, "rb", buffering=0) as stream:  # noqa: PTH123 - a path per file is slow here
+                examine(path, status.st_size, cast(BinaryIO, stream), 0, builder.examined)
+    elif stat.S_ISDIR(status.st_mode):
+        builder.add(path, FileEntry("dir", mode, uid, gid))
+        names = os.listxattr(item.path, follow_symlinks=False)
+        if "trusted.overlay.redirect" in names:
+            raise OSError(0, "a directory is stored as a redirection")
+        if "trusted.overlay.opaque" in names and os.getxattr(item.path, "trusted.overlay.opaque") == b"y":
+            builder.opaque.append(path)
+    elif stat.S_ISLNK(status.st_mode):
+        target = os.fsencode(Path(item.path).readlink()).decode("utf-8", "backslashreplace")
+        builder.add(path, FileEntry("symlink", 0o777, uid, gid, 0, target))
+    elif stat.S_ISCHR(status.st_mode) and status.st_rdev == 0:
+        builder.deleted.append(path)
+    else:
+        builder.add(path, FileEntry("other", mode, uid, gid))
+
+
+def _settle_hard_links(entries: dict[str, FileEntry], examined: Examined) -> None:
+    """Of the names of one file the first in path order holds it, whichever the tar wrote first."""
+    groups: dict[str, list[str]] = {}
+    for path, entry in entries.items():
+        if entry.kind == "hardlink":
+            groups.setdefault(_end_of_links(path, entries), []).append(path)
+    for target, paths in groups.items():
+        held = entries.get(target)
+        if held is None or held.kind != "file":
+            continue
+        first = min(target, *paths)
+        for path in (target, *paths):
+            entries[path] = held._replace(kind="hardlink", size=0, linkname=first)
+        entries[first] = held
+        if first != target:
+            for found in examined.facts.values():
+                if target in found:
+                    found[first] = found.pop(target)
+
+
+def _end_of_links(path: str, entries: dict[str, FileEntry]) -> str:
+    seen: set[str] = set()
+    while (entry := entries.get(path)) is not None and entry.kind == "hardlink" and path not in seen:
+        seen.add(path)
+        path = entry.linkname
+    return path

@@ -1,0 +1,73 @@
+"""rpm's database where it is an SQLite file (rpm 4.16 and newer; RHEL 9, Fedora 33, SUSE 15 SP4 on).
+
+Each row of ``Packages`` holds a header (rpm file format, "Header Structure"): counts, an index of
+16-byte entries, and a data area.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import struct
+import tempfile
+from contextlib import closing
+from typing import IO, Any
+
+_TEXT_TAGS = {1000: "name", 1001: "version", 1002: "release", 1022: "architecture"}
+_EPOCH, _SIZE = 1003, 1009
+_CHUNK = 1 << 20
+_MOST_TAGS = 1 << 14
+
+
+class RpmReader:
+    """``rpmdb.sqlite``; of the older Berkeley and ndb databases it is only told that they are there."""
+
+    name = "rpm"
+    file_names = frozenset({"rpmdb.sqlite", "Packages", "Packages.db"})
+    folder_names: frozenset[str] = frozenset()
+    largest = 1 << 30
+
+    def wants(self, path: str) -> bool:
+        """rpm's folders, old and new."""
+        return path.startswith(("var/lib/rpm/", "usr/lib/sysimage/rpm/"))
+
+    def read(self, path: str, stream: IO[bytes]) -> Any:
+        """Packages, as [name, version, architecture, "", bytes installed]; None for a database nobody here reads."""
+        if not path.endswith(".sqlite"):
+            return None
+        with tempfile.NamedTemporaryFile(suffix=".sqlite") as copy:
+            while block := stream.read(_CHUNK):
+                copy.write(block)
+            copy.flush()
+            try:
+                with closing(sqlite3.connect(f"file:{copy.name}?immutable=1", uri=True)) as database:
+                    rows = database.execute("SELECT blob FROM Packages ORDER BY hnum")
+                    packages = [_package(row[0]) for row in rows if isinstance(row[0], bytes)]
+            except sqlite3.Error:
+                return None
+        return sorted(package for package in packages if package is not None)
+
+
+def _package(header: bytes) -> list[Any] | None:
+    if len(header) < 8:
+        return None
+    count, size = struct.unpack_from(">II", header)
+    data_at = 8 + 16 * count
+    if count > _MOST_TAGS or data_at + size > len(header):
+        return None
+    texts: dict[str, str] = {}
+    numbers: dict[int, int] = {}
+    for tag, kind, offset, _ in struct.iter_unpack(">IIII", header[8:data_at]):
+        at = data_at + offset
+        if at >= len(header):
+            continue
+        if tag in _TEXT_TAGS:
+            end = header.find(b"\0", at)
+            texts[_TEXT_TAGS[tag]] = header[at : end if end >= 0 else None].decode("utf-8", "replace")
+        elif tag in (_EPOCH, _SIZE) and kind == 4 and at + 4 <= len(header):
+            numbers[tag] = struct.unpack_from(">I", header, at)[0]
+    if not texts.get("name"):
+        return None
+    version = f"{texts.get('version', '')}-{texts.get('release', '')}"
+    if numbers.get(_EPOCH):
+        version = f"{numbers[_EPOCH]}:{version}"
+    return [texts["name"], version, texts.get("architecture", ""), "", numbers.get(_SIZE, 0)]

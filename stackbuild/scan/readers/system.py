@@ -1,0 +1,141 @@
+"""Files of the distribution: os-release, the databases of dpkg and apk, the loader's configuration."""
+
+from __future__ import annotations
+
+import shlex
+from typing import IO, Any
+
+from stackbuild.scan.readers.text import decoded, fields, lines
+
+
+class OsReleaseReader:
+    """``os-release``(5): the fields that name the distribution."""
+
+    name = "os-release"
+    file_names = frozenset({"os-release"})
+    folder_names: frozenset[str] = frozenset()
+    largest = 1 << 16
+    _FIELDS = ("ID", "VERSION_ID", "VERSION_CODENAME", "PRETTY_NAME", "ID_LIKE")
+
+    def wants(self, path: str) -> bool:
+        """The two places of the file."""
+        return path in ("etc/os-release", "usr/lib/os-release")
+
+    def read(self, path: str, stream: IO[bytes]) -> Any:  # noqa: ARG002 - one interface
+        """Field → value."""
+        found: dict[str, str] = {}
+        for line in lines(stream):
+            name, equals, value = line.partition("=")
+            if equals and name.strip() in self._FIELDS:
+                try:
+                    found[name.strip()] = " ".join(shlex.split(value))
+                except ValueError:  # a quote without its end
+                    found[name.strip()] = value.strip("\"' ")
+        return found
+
+
+class DpkgReader:
+    """dpkg's status file, and the ``status.d`` files that distroless images have in its place."""
+
+    name = "dpkg"
+    file_names = frozenset({"status"})
+    folder_names = frozenset({"status.d"})
+    largest = 1 << 30
+    _FIELDS = frozenset({"Package", "Version", "Architecture", "Source", "Status", "Installed-Size"})
+
+    def wants(self, path: str) -> bool:
+        """dpkg's own folder; md5 lists beside the files of status.d are not package entries."""
+        return path.startswith("var/lib/dpkg/status") and not path.endswith(".md5sums")
+
+    def read(self, path: str, stream: IO[bytes]) -> Any:  # noqa: ARG002
+        """Installed packages, as [name, version, architecture, source, KiB installed]."""
+        found = []
+        for entry in fields(stream, self._FIELDS):
+            # status.d has no Status field: what is there is installed.
+            if "Package" not in entry or not entry.get("Status", "installed").endswith("installed"):
+                continue
+            if entry.get("Status", "").endswith(("not-installed", "half-installed")):
+                continue
+            size = entry.get("Installed-Size", "")
+            found.append(
+                [
+                    entry["Package"],
+                    entry.get("Version", ""),
+                    entry.get("Architecture", ""),
+                    entry.get("Source", ""),
+                    int(size) if size.isdecimal() else 0,
+                ]
+            )
+        return found
+
+
+class ApkReader:
+    """Alpine's database of installed packages (apk-tools, ``lib/apk/db/installed``)."""
+
+    name = "apk"
+    file_names = frozenset({"installed"})
+    folder_names: frozenset[str] = frozenset()
+    largest = 1 << 30
+
+    def wants(self, path: str) -> bool:
+        """Its place before and after the merge of /usr."""
+        return path in ("lib/apk/db/installed", "usr/lib/apk/db/installed")
+
+    def read(self, path: str, stream: IO[bytes]) -> Any:  # noqa: ARG002
+        """Packages, as [name, version, architecture, origin, bytes installed]."""
+        found: list[list[Any]] = []
+        current: dict[str, str] = {}
+        for line in (*lines(stream), ""):
+            if line:
+                key, colon, value = line.partition(":")
+                if colon and key in ("P", "V", "A", "o", "I"):
+                    current[key] = value
+            elif current.get("P"):
+                size = current.get("I", "")
+                found.append(
+                    [*(current.get(key, "") for key in "PVAo"), int(size) if size.isdecimal() else 0]
+                )
+                current = {}
+        return found
+
+
+class LoaderConfigReader:
+    """``ld.so.conf``(5) and what it includes: folders that ldconfig indexes, as written."""
+
+    name = "ld.so.conf"
+    file_names = frozenset({"ld.so.conf"})
+    folder_names = frozenset({"ld.so.conf.d"})
+    largest = 1 << 20
+
+    def wants(self, path: str) -> bool:
+        """Only those in /etc."""
+        return path == "etc/ld.so.conf" or (path.startswith("etc/ld.so.conf.d/") and path.endswith(".conf"))
+
+    def read(self, path: str, stream: IO[bytes]) -> Any:  # noqa: ARG002
+        """The lines without comments."""
+        stripped = (line.partition("#")[0].strip() for line in lines(stream))
+        return [line for line in stripped if line]
+
+
+class TorchVersionReader:
+    """``torch/version.py``: what an installed torch says of itself when its metadata is gone."""
+
+    name = "torch-version"
+    file_names = frozenset({"version.py"})
+    folder_names: frozenset[str] = frozenset()
+    largest = 1 << 16
+
+    def wants(self, path: str) -> bool:
+        """torch's own file only."""
+        return path.endswith("-packages/torch/version.py")
+
+    def read(self, path: str, stream: IO[bytes]) -> Any:  # noqa: ARG002
+        """``version`` and ``cuda``; cuda is empty for a build without it."""
+        found = {"version": "", "cuda": ""}
+        for line in decoded(stream.read(self.largest)).splitlines():
+            left, equals, value = line.partition("=")
+            name = left.partition(":")[0].strip()
+            if equals and name in ("__version__", "cuda"):
+                text = value.strip().strip("'\"")
+                found["cuda" if name == "cuda" else "version"] = "" if text == "None" else text
+        return found

@@ -1,0 +1,45 @@
+"""Decoding and splitting the text files of packages, whatever they were written with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import IO
+
+_LONGEST_LINE = 1 << 16
+
+
+def decoded(data: bytes) -> str:
+    """UTF-8 where it is, else Latin-1, in which older packages wrote people's names."""
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return data.decode("latin-1")
+
+
+def lines(stream: IO[bytes]) -> Iterator[str]:
+    """The lines without their ends; of a line of more than 64 KiB only its first part."""
+    while line := stream.readline(_LONGEST_LINE):
+        yield decoded(line.rstrip(b"\r\n"))
+        while not line.endswith(b"\n") and (line := stream.readline(_LONGEST_LINE)):
+            pass
+
+
+def fields(stream: IO[bytes], wanted: frozenset[str]) -> Iterator[dict[str, str]]:
+    """The paragraphs of a file in Debian's control format (deb-src-control(5)), one at a time.
+
+    Args:
+        stream: The file; it may have any size.
+        wanted: Fields to keep; only their first line.
+    """
+    found: dict[str, str] = {}
+    for line in lines(stream):
+        if not line.strip():
+            if found:
+                yield found
+            found = {}
+        elif line[0] not in " \t":
+            name, colon, value = line.partition(":")
+            if colon and name in wanted:
+                found[name] = value.strip()
+    if found:
+        yield found

@@ -1,0 +1,80 @@
+"""What every source of an image offers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from stackbuild.scan.layer import ScannedLayer
+
+
+@dataclass(frozen=True)
+class ImageDescription:
+    """An image as its configuration describes it.
+
+    Attributes:
+        name: As the person named it.
+        config: The image's configuration (OCI image specification 1.1, config.md).
+        diff_ids: Its layers, lowest first; an empty text for a folder that is no layer of an image.
+        config_digest: ``sha256:…``; empty where the source does not have the configuration's own bytes.
+        commands: What made each layer, lowest first; empty texts where that is not known.
+    """
+
+    name: str
+    config: Mapping[str, Any]
+    diff_ids: tuple[str, ...]
+    config_digest: str = ""
+    commands: tuple[str, ...] = field(default=())
+
+    @property
+    def platform(self) -> str:
+        """For example ``linux/amd64``."""
+        return f"{self.config.get('os') or 'linux'}/{self.config.get('architecture') or 'unknown'}"
+
+    @property
+    def run_config(self) -> Mapping[str, Any]:
+        """The part that containers are started with: Env, Cmd, Labels, …"""
+        inner = self.config.get("config")
+        return inner if isinstance(inner, Mapping) else {}
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Its environment variables."""
+        listed = self.run_config.get("Env") or ()
+        pairs = (str(item).partition("=") for item in listed)
+        return {name: value for name, _, value in pairs}
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Its labels."""
+        labels = self.run_config.get("Labels") or {}
+        return {str(name): str(value) for name, value in labels.items()}
+
+
+Done = Callable[[str, ScannedLayer], None]
+
+
+class ImageSource(Protocol):
+    """Reads one image."""
+
+    def describe(self) -> ImageDescription:
+        """The image's description; no layer is read."""
+
+    def scan_layers(self, wanted: Sequence[str], done: Done) -> None:
+        """Scan layers and hand each to ``done`` with its diff ID, in any order.
+
+        Args:
+            wanted: Diff IDs, each once.
+            done: Called once for each.
+
+        Raises:
+            ScanError: A layer is damaged or of a form that cannot be read.
+        """
+
+
+def commands_of(config: Mapping[str, Any], layers: int) -> tuple[str, ...]:
+    """What made each layer, from the configuration's history; nothing where the two do not fit together."""
+    history = [entry for entry in config.get("history") or () if isinstance(entry, Mapping)]
+    made = [str(entry.get("created_by") or "") for entry in history if not entry.get("empty_layer")]
+    return tuple(made) if len(made) == layers else ("",) * layers
