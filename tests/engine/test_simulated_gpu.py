@@ -106,6 +106,15 @@ def test_a_container_gets_the_gpus_it_reserved(
         assert uuids(look(engine, python_image(engine), gpus(selection))) == expected
 
 
+def test_the_nvidia_runtime_takes_its_request_from_the_environment(simulated_host: OnSimulatedHost) -> None:
+    request = {"NVIDIA_VISIBLE_DEVICES": "1", "NVIDIA_DRIVER_CAPABILITIES": "compute,utility"}
+    with simulated_host(L4S) as engine:
+        assert "nvidia" in engine.info().runtimes
+        image = python_image(engine)
+        assert uuids(look(engine, image, environment=request, runtime="nvidia")) == _UUIDS[1:]
+        assert look(engine, image, environment=request).nodes == {}
+
+
 def test_without_a_reservation_there_is_nothing_of_a_gpu(simulated_host: OnSimulatedHost) -> None:
     with simulated_host(L4S) as engine:
         seen = look(engine, python_image(engine))

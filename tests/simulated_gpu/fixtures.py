@@ -16,7 +16,7 @@ from tests.simulated_gpu.daemon import running_daemon
 from tests.simulated_gpu.engine_program import engine_with_cdi, installed_engine
 from tests.simulated_gpu.host import SimulatedHost, host_file, load_host
 from tests.simulated_gpu.injection import injection
-from tests.simulated_gpu.runtime_hook import HOST_VARIABLE
+from tests.simulated_gpu.runtime_hook import HOOK_NAME, HOST_VARIABLE
 
 if TYPE_CHECKING:
     from stackbuild.engine.docker_engine import Engine
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Mode = Literal["hook", "cdi"]
 OnSimulatedHost = Callable[..., AbstractContextManager["Engine"]]
 
-_HOOK = "nvidia-container-runtime-hook"
+_RUNTIME_NAME = "nvidia-container-runtime"
 _REPOSITORY = Path(__file__).parents[2]
 _CGROUP_V2 = Path("/sys/fs/cgroup/cgroup.controllers")
 
@@ -46,23 +46,34 @@ class SimulatedMachine:
         if self.engine is None:
             for folder in (self._programs, self._host, self._cdi):
                 folder.mkdir(parents=True)
-            hook = self._programs / _HOOK
-            hook.write_text(
-                f"#!{sys.executable} -I\nimport sys\nsys.path.insert(0, {str(_REPOSITORY)!r})\n"
-                "from tests.simulated_gpu.runtime_hook import main\nsys.exit(main(sys.argv))\n"
+            hook = self._add_program(HOOK_NAME, "runtime_hook", "sys.exit(main(sys.argv))")
+            runtime = self._add_program(
+                _RUNTIME_NAME, "container_runtime", f"main(sys.argv, Path({str(hook)!r}))"
             )
-            hook.chmod(0o755)
-            settings = {"features": {"cdi": True}, "cdi-spec-dirs": [str(self._cdi)]}
+            settings: dict[str, object] = {"runtimes": {"nvidia": {"path": str(runtime)}}}
+            if self.mode == "cdi":
+                settings |= {"features": {"cdi": True}, "cdi-spec-dirs": [str(self._cdi)]}
             daemon = self._running.enter_context(
                 running_daemon(
                     engine_with_cdi() if self.mode == "cdi" else installed_engine(),
                     programs=self._programs,
                     environment={HOST_VARIABLE: str(self._host)},
-                    settings=settings if self.mode == "cdi" else {},
+                    settings=settings,
                 )
             )
             self.engine = self._running.enter_context(Engine.connect(daemon.url))
         return self.engine
+
+    def _add_program(self, name: str, module: str, call: str) -> Path:
+        """A program on the daemon's PATH that calls ``main`` of a module of this folder."""
+        program = self._programs / name
+        program.write_text(
+            f"#!{sys.executable} -I\nimport sys\nfrom pathlib import Path\n"
+            f"sys.path.insert(0, {str(_REPOSITORY)!r})\n"
+            f"from tests.simulated_gpu.{module} import main\n{call}\n"
+        )
+        program.chmod(0o755)
+        return program
 
     def stop(self) -> None:
         """End its engine and all that runs on it."""
@@ -81,7 +92,7 @@ class SimulatedMachine:
         (self._host / "injection.json").write_text(json.dumps(injected.as_json()))
         specification = self._cdi / "nvidia.json"
         if "no-driver" not in host.failures:
-            specification.write_text(json.dumps(cdi_specification(injected, self._programs / _HOOK)))
+            specification.write_text(json.dumps(cdi_specification(injected, self._programs / HOOK_NAME)))
         try:
             yield engine
         finally:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -112,11 +112,16 @@ def look(
     *requests: DeviceRequest,
     environment: Mapping[str, str] | None = None,
     user: str | None = None,
-    command: Sequence[str] = ("python3", "-c", _SCRIPT),
+    runtime: str | None = None,
 ) -> Seen:
     """Run a container with these device requests and say what it saw; errors of its start pass through."""
     with engine.container(
-        image, command, device_requests=requests, environment=environment, user=user
+        image,
+        ["python3", "-c", _SCRIPT],
+        device_requests=requests,
+        environment=environment,
+        user=user,
+        runtime=runtime,
     ) as container:
         container.start()
         code, log = container.wait(30), container.logs().decode()

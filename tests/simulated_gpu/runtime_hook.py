@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 
 from tests.simulated_gpu.requirement import RequirementError, require
 
+HOOK_NAME = "nvidia-container-runtime-hook"
 HOST_VARIABLE = "SIMULATED_GPU_HOST"  # names the folder with injection.json
 HOST_FILE = "/run/simulated-gpu/host.conf"
 _CAPABILITIES = ("compat32", "compute", "display", "graphics", "ngx", "utility", "video")
