@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from stackbuild.errors import UsageError
 
-_MAX_YAML_BYTES = 4 * 1024 * 1024  # some 10,000 hosts by hand; longer lists are JSON
+UNDERSTOOD = (
+    "Understood are: the JSON of 'stackbuild host --format json', JSON or YAML by hand, nvidia-smi (the "
+    "table, -q, -q -x, -L, --query-gpu with a header), 'kubectl get nodes -o json', 'scontrol show node' and "
+    "'sinfo -N -o \"%N %G\"'; docs/hosts.md shows each."
+)
+_MAX_YAML_BYTES = 2 * 1024 * 1024  # thousands of hosts by hand; longer lists are JSON
+_MAX_EVENTS = 200_000
 _MAX_DEPTH = 50
+_NULLS = ("", "~", "null", "Null", "NULL")
+# After comments and blank lines: a key with its colon, a dash, or a document's beginning.
+_BEGINNING = re.compile(
+    r"(?:[ \t]*(?:#[^\n]*)?\n|%[^\n]*\n)*+[ \t]*(?:-(?:[ \t\n]|--)|[\w\"'.][^\n:]{0,80}:(?:\s|$))"
+)
 
 
 def parse_json(text: str) -> Any:
@@ -26,51 +38,100 @@ def parse_json(text: str) -> Any:
 
 
 def parse_yaml(text: str) -> Any:
-    """Parse YAML; every scalar becomes its text, or None. A text that is no YAML, or no more than one
-    scalar, gives None: it is no document of ours.
+    """Parse YAML; every scalar becomes its text, or None. The events are read in one pass, which no nesting
+    and no alias can blow up.
+
+    Args:
+        text: What may be YAML; a text whose first line cannot begin a mapping or list gives None.
 
     Raises:
-        UsageError: ``host-unreadable``: anchors, tags, duplicate keys, more than 4 MiB, or nested too deep.
+        UsageError: ``host-unreadable``: not YAML, anchors, duplicate keys, more than 2 MiB, nested too deep.
     """
     from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError
-    from ruamel.yaml.events import AliasEvent, CollectionEndEvent, CollectionStartEvent, NodeEvent
+    from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
+    if not _BEGINNING.match(text):
+        return None
     if len(text) > _MAX_YAML_BYTES:
-        return None
+        raise _unreadable(
+            f"is YAML of more than {_MAX_YAML_BYTES >> 20} MiB; write a fleet of that size as JSON"
+        )
+    document = _Document()
     try:
-        depth = 0
-        # The events need no recursion; composing what they refuse would.
-        for event in YAML(typ="safe", pure=True).parse(text):
-            depth += isinstance(event, CollectionStartEvent)
-            depth -= isinstance(event, CollectionEndEvent)
-            if depth > _MAX_DEPTH:
-                raise _unreadable(f"is nested deeper than {_MAX_DEPTH} levels")
-            if isinstance(event, NodeEvent) and (isinstance(event, AliasEvent) or event.anchor is not None):
-                raise _unreadable("uses anchors or aliases; write the values out")
-        node = YAML(typ="safe", pure=True).compose(text)
-    except (YAMLError, ValueError, OverflowError):
-        return None
-    return _plain(node)
+        for number, event in enumerate(YAML(typ="safe", pure=True).parse(text)):
+            if number > _MAX_EVENTS:
+                raise _unreadable("has too many keys and values for YAML; write a fleet of that size as JSON")
+            document.add(event)
+    except MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = f" in line {mark.line + 1}" if mark is not None else ""
+        raise _unreadable(f"is not YAML: {error.problem or 'it cannot be read'}{line}") from error
+    except (YAMLError, ValueError, OverflowError) as error:
+        raise _unreadable(f"is not YAML: {str(error).splitlines()[0]}") from error
+    return document.root
 
 
-def _plain(node: Any) -> Any:
-    from ruamel.yaml.nodes import MappingNode, SequenceNode
+class _Document:
+    """Plain data, as it grows from YAML's events."""
 
-    if isinstance(node, MappingNode):
-        found: dict[str, Any] = {}
-        for key, value in node.value:
-            written = str(key.value)
-            if written in found:
-                raise _unreadable(f"has the key {written!r} twice, in line {key.start_mark.line + 1}")
-            found[written] = _plain(value)
-        return found
-    if isinstance(node, SequenceNode):
-        return [_plain(item) for item in node.value]
-    if node is None or str(node.tag).endswith(":null"):
-        return None
-    return str(node.value)
+    def __init__(self) -> None:
+        self.root: Any = None
+        self._open: list[dict[str, Any] | list[Any]] = []
+        self._keys: list[str | None] = []  # the key that waits for its value, one for each open collection
+        self._begun = False
+
+    def add(self, event: Any) -> None:
+        """Take one event."""
+        from ruamel.yaml.events import (
+            AliasEvent,
+            CollectionEndEvent,
+            DocumentStartEvent,
+            MappingStartEvent,
+            NodeEvent,
+            ScalarEvent,
+        )
+
+        line = event.start_mark.line + 1
+        if isinstance(event, DocumentStartEvent):
+            if self._begun:
+                raise _unreadable(f"has a second YAML document in line {line}; write one list")
+            self._begun = True
+        elif isinstance(event, CollectionEndEvent):
+            self._open.pop()
+            self._keys.pop()
+        elif isinstance(event, NodeEvent):
+            if isinstance(event, AliasEvent) or event.anchor is not None:
+                raise _unreadable(f"uses an anchor or alias in line {line}; write the value out")
+            if isinstance(event, ScalarEvent):
+                null = event.style is None and event.value in _NULLS
+                self._put(event.value, None if null else event.value, line)
+                return
+            value: dict[str, Any] | list[Any] = {} if isinstance(event, MappingStartEvent) else []
+            self._put("", value, line)
+            self._open.append(value)
+            self._keys.append(None)
+            if len(self._open) > _MAX_DEPTH:
+                raise _unreadable(f"is nested deeper than {_MAX_DEPTH} levels in line {line}")
+
+    def _put(self, written: str, value: Any, line: int) -> None:
+        if not self._open:
+            self.root = value
+            return
+        parent = self._open[-1]
+        if isinstance(parent, list):
+            parent.append(value)
+            return
+        key = self._keys[-1]
+        if key is not None:
+            parent[key] = value
+            self._keys[-1] = None
+        elif isinstance(value, dict | list):
+            raise _unreadable(f"has a key that is no text in line {line}")
+        elif written in parent:
+            raise _unreadable(f"has the key {written!r} twice, in line {line}")
+        else:
+            self._keys[-1] = written
 
 
 def _unreadable(what: str) -> UsageError:
-    return UsageError(f"The file {what}.", code="host-unreadable", do="docs/hosts.md shows what is read.")
+    return UsageError(f"The file {what}.", code="host-unreadable", do=UNDERSTOOD)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from stackbuild.errors import StackbuildError, UsageError
 from stackbuild.facts.tables import Facts
-from stackbuild.host.documents import parse_json, parse_yaml
+from stackbuild.host.documents import UNDERSTOOD, parse_json, parse_yaml
 from stackbuild.host.kubernetes import is_kubernetes, read_kubernetes
 from stackbuild.host.model import Host
 from stackbuild.host.slurm import is_scontrol, is_sinfo, read_scontrol, read_sinfo
@@ -24,11 +24,6 @@ _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _FAILED = re.compile(
     r"NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver"
     r"|Failed to initialize NVML: [^\n]{1,100}|nvidia-smi: (?:command )?not found|No devices were found"
-)
-_UNDERSTOOD = (
-    "Understood are: the JSON of 'stackbuild host --format json', JSON or YAML by hand, nvidia-smi (the "
-    "table, -q, -q -x, -L, --query-gpu with a header), 'kubectl get nodes -o json', 'scontrol show node' and "
-    "'sinfo -N -o \"%N %G\"'."
 )
 
 
@@ -74,7 +69,7 @@ def hosts_in(text: str, name: str = "host", facts: Facts | None = None) -> tuple
     facts = facts or Facts()
     hosts = _recognised(text, name, facts)
     if not hosts:
-        raise UsageError("There is no host in it.", code="host-unreadable", do=_UNDERSTOOD)
+        raise UsageError("There is no host in it.", code="host-unreadable", do=UNDERSTOOD)
     return _with_own_names(hosts)
 
 
@@ -108,19 +103,19 @@ def _recognised(text: str, name: str, facts: Facts) -> Sequence[Host]:
         return _with_gpus(read_kubernetes(document, facts))
     if is_written(document):
         return read_written(document, name, facts)
-    raise UsageError("This describes no host that is understood.", code="host-unreadable", do=_UNDERSTOOD)
+    raise UsageError("This describes no host that is understood.", code="host-unreadable", do=UNDERSTOOD)
 
 
 def _text(content: bytes) -> str:
     """The content as text; Windows' shell writes UTF-16, and terminals leave bytes that are no UTF-8."""
     if len(content) > _MAX_BYTES:
         raise UsageError(
-            f"The file has more than {_MAX_BYTES // 1024**2} MiB.", code="host-unreadable", do=_UNDERSTOOD
+            f"The file has more than {_MAX_BYTES // 1024**2} MiB.", code="host-unreadable", do=UNDERSTOOD
         )
     encoding = "utf-16" if content[:2] in _UTF16 else "utf-8-sig"
     text = content.decode(encoding, errors="replace")
     if "\0" in text:
-        raise UsageError("The file is binary.", code="host-unreadable", do=_UNDERSTOOD)
+        raise UsageError("The file is binary.", code="host-unreadable", do=UNDERSTOOD)
     return text.replace("\r\n", "\n")
 
 

@@ -14,7 +14,7 @@ from stackbuild.facts.tables import Facts
 from stackbuild.host.gpu_names import named_gpu, without_mig_profile
 from stackbuild.host.model import Host, HostGpu
 
-_NODE = re.compile(r"(?:^|\n)\s*NodeName=(\S+)")
+_NODE = re.compile(r"^[ \t]*NodeName=(\S+)", re.MULTILINE)
 _FIELD = re.compile(r"(?:^|\s)(Gres|Arch|OS)=(.*?)(?=\s+[A-Z][A-Za-z_]{1,40}=|\s*\n|\s*$)")
 _GRES = re.compile(r"gpu(?::(?P<type>[A-Za-z][\w.+-]*))?(?::(?P<count>\d{1,4}))?(?=[(,]|$)")
 _HEADER = re.compile(

@@ -14,7 +14,7 @@ from stackbuild.host.model import Host, HostGpu
 
 _XML = re.compile(r"<nvidia_smi_log>")
 _XML_END = "</nvidia_smi_log>"
-_TEXT = re.compile(r"={3,}\s*NVSMI LOG\s*={3,}")
+_TEXT = re.compile(r"= ?NVSMI LOG ?=")
 _TEXT_GPU = re.compile(r"GPU [0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f]\s*$")
 _LINE = re.compile(r"( *)([^:]{1,60}?) *(?:: ?(.*))?$")
 _LONGEST_LINE = 400

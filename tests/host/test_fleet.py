@@ -225,7 +225,7 @@ def test_every_problem_of_a_card_is_told_with_its_place() -> None:
         ("{", "is not JSON"),
         ("[" * 100_000, "nested without end"),
         ("- " * 100, "nested deeper"),
-        ("a: &x [1]\nb: *x\n", "anchors or aliases"),
+        ("a: &x [1]\nb: *x\n", "anchor or alias in line 1"),
         ("driver: 1.1\ndriver: 1.2\n", "twice, in line 2"),
         ("<nvidia_smi_log><gpu>", "cut off"),
         ("<nvidia_smi_log><gpu></nvidia_smi_log>", "not usable XML"),
