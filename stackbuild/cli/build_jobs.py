@@ -84,8 +84,8 @@ def _row(path: Path, result: str, code: int) -> dict[str, Any]:
 
 
 def _known(code: int) -> int:
-    # Killed by a signal, as by the kernel when memory runs out: nothing was judged.
-    return code if code in set(ExitCode) and code else int(ExitCode.NOT_JUDGED)
+    # Without a result, 0 and 1 are not a build's word; nor is a signal, as the kernel's when memory runs out.
+    return code if code in set(ExitCode) - {ExitCode.OK, ExitCode.GATE_FAILED} else int(ExitCode.NOT_JUDGED)
 
 
 def _flags(*, quiet: bool, **asked: Any) -> list[str]:

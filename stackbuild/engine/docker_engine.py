@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, BinaryIO, Self
 
 import docker
@@ -19,7 +21,8 @@ from stackbuild.engine.container import Container
 from stackbuild.engine.models import DeviceRequest, EngineInfo, ImageInfo, Mount
 from stackbuild.engine.pull_stream import PullStream
 from stackbuild.engine.translate import from_api_message, translated
-from stackbuild.errors import BuildError, NotJudgedError, StackbuildError
+from stackbuild.engine.uninterrupted import uninterrupted
+from stackbuild.errors import BuildError, InterruptedRunError, NotJudgedError, StackbuildError
 from stackbuild.progress import Observer
 
 # A load or a commit of several gigabytes answers only when it is done.
@@ -84,6 +87,8 @@ class Engine:
             engine_id=info.get("ID", ""),
             cgroup_version=info.get("CgroupVersion", "1"),
             root_directory=info.get("DockerRootDir", ""),
+            cgroup_driver=info.get("CgroupDriver", ""),
+            security=tuple(sorted(_security_name(option) for option in info.get("SecurityOptions") or [])),
         )
 
     def platform(self) -> str:
@@ -113,6 +118,7 @@ class Engine:
             architecture=raw.get("Architecture") or "",
             os=raw.get("Os") or "",
             history=tuple(history),
+            layer_folders=_layer_folders(raw),
         )
 
     def pull(self, ref: str, *, platform: str, observer: Observer) -> ImageInfo:
@@ -175,10 +181,22 @@ class Engine:
             BuildError: ``disk-full``.
             NotJudgedError: ``engine-died``, ``image-load-failed``.
         """
+        stop = threading.Event()
+
+        def chunks() -> Iterator[bytes]:
+            for chunk in archive:
+                if stop.is_set():
+                    raise InterruptedRunError("The load was stopped.", code="interrupted")
+                yield chunk
+
+        # Once the engine has all of it, it finishes the image even for a client that has gone.
+        uninterrupted(lambda: self._load(chunks()), on_interrupt=stop.set)
+
+    def _load(self, archive: Iterator[bytes]) -> None:
         loaded = False
         with translated("load an image"):
             try:
-                for chunk in self._api.load_image(iter(archive)):  # type: ignore[no-untyped-call]
+                for chunk in self._api.load_image(archive):  # type: ignore[no-untyped-call]
                     if "error" in chunk or "errorDetail" in chunk:
                         detail = chunk.get("errorDetail") or {}
                         raise _load_failure(str(detail.get("message") or chunk.get("error")))
@@ -327,7 +345,8 @@ class Engine:
                     ],
                     runtime=runtime,
                 )
-                made = self._api.create_container(
+                create = partial(
+                    self._api.create_container,
                     image,
                     command=list(command),
                     name=name,
@@ -337,13 +356,16 @@ class Engine:
                     # The API reads [""] as "no entrypoint"; [] would mean the image's.
                     entrypoint=None if entrypoint is None else list(entrypoint) or [""],
                     working_dir=workdir,
+                    # A health check of the image would run beside what is measured.
+                    healthcheck={"test": ["NONE"]},
                     labels={ownership.LABEL: ownership.owner_label()},
                     # The user's proxy settings stay out of what runs in an image.
                     use_config_proxy=False,
                 )
+                made = uninterrupted(create)
             yield Container(self._api, made["Id"])
         finally:
-            # By name: an interrupt may have come after the engine made it and before its id was here.
+            # By name: an interrupt may have come before its id was here.
             self._insist(lambda: self._remove_container(name))
 
     def _remove_container(self, name: str) -> None:
@@ -360,7 +382,8 @@ class Engine:
         name = f"stackbuild-{uuid.uuid4().hex[:12]}"
         try:
             with translated("create a volume"):
-                self._api.create_volume(name, labels={ownership.LABEL: ownership.owner_label()})
+                labels = {ownership.LABEL: ownership.owner_label()}
+                uninterrupted(lambda: self._api.create_volume(name, labels=labels))
             yield name
         finally:
             self._insist(lambda: self._remove_volume(name))
@@ -422,6 +445,23 @@ def _load_failure(message: str) -> StackbuildError:
 
 def _is_gone(described: Mapping[str, Any]) -> bool:
     return ownership.owner_is_gone((described.get("Labels") or {}).get(ownership.LABEL, ""))
+
+
+def _layer_folders(described: Mapping[str, Any]) -> tuple[str, ...]:
+    """Where overlay2 keeps an image's layers; none where they are not one folder for each layer."""
+    driver = described.get("GraphDriver") or {}
+    data = driver.get("Data") or {}
+    if driver.get("Name") != "overlay2" or not data.get("UpperDir"):
+        return ()
+    folders = [data["UpperDir"], *str(data.get("LowerDir") or "").split(":")]
+    lowest_first = tuple(folder for folder in reversed(folders) if folder)
+    layers = (described.get("RootFS") or {}).get("Layers") or ()
+    return lowest_first if len(lowest_first) == len(layers) else ()
+
+
+def _security_name(option: str) -> str:
+    """``rootless`` of ``name=rootless``, ``seccomp`` of ``name=seccomp,profile=default``."""
+    return option.split(",")[0].removeprefix("name=")
 
 
 def _device_request(request: DeviceRequest) -> docker.types.DeviceRequest:

@@ -21,6 +21,8 @@ class EngineInfo:
     engine_id: str
     cgroup_version: str
     root_directory: str
+    cgroup_driver: str = ""  # systemd or cgroupfs
+    security: tuple[str, ...] = ()  # names of its security options: rootless, selinux, seccomp, …
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,7 @@ class ImageInfo:
     architecture: str
     os: str
     history: tuple[Mapping[str, Any], ...] = ()
+    layer_folders: tuple[str, ...] = ()  # on the engine's host, lowest first; empty where it has no overlayfs
 
     @property
     def labels(self) -> Mapping[str, str]:
