@@ -15,7 +15,7 @@ from stackbuild.engine.docker_engine import Engine
 from stackbuild.errors import ExitCode, LockError, NotJudgedError, UsageError
 from stackbuild.findings import Finding, Verdict, exit_code_of, is_complete
 from stackbuild.progress import Observer
-from stackbuild.publish.annotations import CONFIG, INPUTS
+from stackbuild.publish.annotations import CONFIG, INPUTS, pins_that_hold
 from stackbuild.publish.attachments import (
     SBOM_TYPE,
     Attachment,
@@ -24,7 +24,6 @@ from stackbuild.publish.attachments import (
     sbom_attachment,
 )
 from stackbuild.publish.judging import CPU, Judge, Judged, judge_completeness, required_reports
-from stackbuild.publish.labels import PINS_LABEL, read_pins_label
 from stackbuild.publish.model import AttachedDocument, PublishedPlatform, PublishReport
 from stackbuild.publish.publish_findings import (
     index_finding,
@@ -331,10 +330,11 @@ class Publisher:
 
 def _own_tags(child: RemoteManifest) -> tuple[str, ...]:
     """The tags that come from what is in the image."""
-    if PINS_LABEL not in child.labels:
+    pins = pins_that_hold(child.labels, child.diff_ids)
+    if pins is None:
         raise UsageError(
-            "An image without pin list has no version of its own.",
+            "An image without a pin list that holds for its layers has no version of its own.",
             code="tag-needed",
             do="Name the tag: REPOSITORY:TAG.",
         )
-    return (image_version(read_pins_label(child.labels, child.digest).pins), "latest")
+    return (image_version(pins), "latest")

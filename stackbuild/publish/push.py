@@ -90,13 +90,14 @@ def push_image(
     base = BaseBlobs("", {})
     if PINS_LABEL in image.labels:
         base = base_blobs(sources, read_pins_label(image.labels, image.id).pins.base, platform)
+    annotations = manifest_annotations(image.labels, image.diff_ids, inputs)
     layers = _Layers(engine, image, repository, writer, sources, base, store, observer)
     manifest = {
         "schemaVersion": 2,
         "mediaType": OCI_MANIFEST,
         "config": {"mediaType": CONFIG_TYPE, **writer.put_bytes(repository, config)},
         "layers": [blob.descriptor for blob in layers.push()],
-        "annotations": manifest_annotations(image.labels, inputs),
+        "annotations": annotations,
     }
     content = json.dumps(manifest, separators=(",", ":")).encode()
     digest, _ = writer.put_manifest(repository, tag, content, OCI_MANIFEST)
@@ -107,7 +108,7 @@ def push_image(
         config_digest=digest_of(config),
         diff_ids=image.diff_ids,
         labels=dict(image.labels),
-        annotations=manifest_annotations(image.labels, inputs),
+        annotations=annotations,
     )
 
 

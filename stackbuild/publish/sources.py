@@ -13,8 +13,8 @@ from stackbuild.lock.file import lock_sha256, read_lock, require_current
 from stackbuild.lock.model import Lock
 from stackbuild.lock.path import lock_path
 from stackbuild.progress import Observer
+from stackbuild.publish.annotations import pins_that_hold
 from stackbuild.publish.inputs import stack_inputs
-from stackbuild.publish.labels import PINS_LABEL, read_pins_label
 from stackbuild.publish.pin_list import PinList
 from stackbuild.publish.remote_image import read_remote
 from stackbuild.publish.request import Source
@@ -66,9 +66,8 @@ class Sources:
         name = f"{stack.spec.name}:latest"
         image = self._image(name, f"Run `stackbuild build {stack.spec.name}`.")
         platform = platform_of(image)
-        if PINS_LABEL not in image.labels or _is_of_another(
-            read_pins_label(image.labels, name).pins, lock, platform
-        ):
+        pins = pins_that_hold(image.labels, image.diff_ids)
+        if pins is None or _is_of_another(pins, lock, platform):
             raise LockError(
                 "The image was built from another lock.",
                 code="another-lock",
@@ -87,14 +86,14 @@ class Sources:
         """
         image = self._image(name, "Build it, or pull it first.")
         source = Source(image=name)
-        if PINS_LABEL not in image.labels:
-            return source
-        pins = read_pins_label(image.labels, name).pins
+        pins = pins_that_hold(image.labels, image.diff_ids)
+        if pins is None:
+            return source  # its SBOM has to be attached already
         try:
             stack = load_spec(self.find_stack(pins.stack))
             lock = read_lock(lock_path(stack.path))
         except (SpecError, LockError):
-            return source  # its SBOM has to be attached already
+            return source
         platform = platform_of(image)
         if _is_of_another(pins, lock, platform):
             return source

@@ -45,7 +45,7 @@ def put_stack_image(
         "mediaType": OCI_MANIFEST,
         "config": _descriptor("application/vnd.oci.image.config.v1+json", blobs[0]),
         "layers": [_descriptor("application/vnd.oci.image.layer.v1.tar+gzip", blobs[1])],
-        "annotations": manifest_annotations(labels, None),
+        "annotations": manifest_annotations(labels, [diff_id], None),
     }
     body = json.dumps(manifest).encode()
     for tag in tags:

@@ -1,0 +1,166 @@
+"""``stackbuild publish`` against a real engine and a real registry, cut off at every step."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from stackbuild.cli.main import run
+from stackbuild.engine.docker_engine import Engine
+from stackbuild.publish.staging import is_internal
+from stackbuild.registry.client import OCI_MANIFEST, RegistryClient
+from tests.engine.publishing import Project
+from tests.support.base_image import debian_rootfs
+from tests.support.registry import Registry
+
+pytestmark = pytest.mark.engine
+
+# In the order of a run; the first after which a tag that people use may have moved is "tag".
+STEPS = ("collect", "push", "pull", "judge", "attach", "tag-inputs", "tag", "read-back", "unstage")
+
+
+@pytest.fixture(scope="module")
+def one_project(
+    engine: Engine, registry: Registry, debian_python_image: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Project]:
+    made = Project(engine, registry, tmp_path_factory.mktemp("publish"), debian_python_image, debian_rootfs())
+    yield made
+    made.clean()
+
+
+@pytest.fixture
+def project(one_project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
+    for name, value in one_project.environment().items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(one_project.folder)
+    return one_project
+
+
+def test_what_passed_is_tagged_with_everything_attached(
+    project: Project, capfd: pytest.CaptureFixture[str]
+) -> None:
+    project.build("1")
+    capfd.readouterr()
+    assert run(["publish", project.name, project.repository, "--format", "json"]) == 0
+    report = json.loads(capfd.readouterr().out)
+    assert report["outcome"] == "published"
+    assert report["complete"] is True
+    version, latest = report["tags"]
+    assert latest == "latest"
+    assert version.startswith("py311-")
+    assert project.digest("latest") == project.digest(version) == report["digest"]
+    internal = {tag.split("-")[0] for tag in project.tags() if is_internal(tag)}
+    assert internal == {"inputs", "sha256"}, "no staging tag is left"
+
+    assert run(["inspect", f"{project.repository}:latest", "--remote", "--format", "json"]) == 0
+    (platform,) = json.loads(capfd.readouterr().out)["platforms"]
+    assert platform["inspection"]["pins"]["stack"] == project.name
+    assert platform["sbom"]["format"] == "CycloneDX 1.6"
+    (result,) = platform["results"]
+    assert (result["verdict"], result["complete"]) == ("PASS", True)
+
+    # The base's layer is the base's own blob, so whoever has the base fetches it never again.
+    with RegistryClient() as client:
+        manifest = client.manifest(project.repository, report["digest"])
+    assert manifest["mediaType"] == OCI_MANIFEST
+    assert manifest["layers"][0]["digest"] == project.base_blob
+
+    # The same inputs again: found by their hash, nothing is pushed or judged.
+    assert run(["publish", project.name, f"{project.repository}:stable", "--format", "json"]) == 0
+    report = json.loads(capfd.readouterr().out)
+    assert [finding["code"] for finding in report["findings"]] == ["published-before", "tags-read-back"]
+    assert project.digest("stable") == project.digest("latest")
+
+
+def test_a_run_that_was_cut_off_leaves_old_tags_and_the_next_finishes(project: Project) -> None:
+    project.build("1")
+    assert run(["publish", project.name, f"{project.repository}:cut", "-q"]) == 0
+    old = project.digest("cut")
+    project.build("2")
+    for step in STEPS:
+        project.killed_at(step, "publish", project.name, f"{project.repository}:cut", "--fresh")
+        if STEPS.index(step) <= STEPS.index("tag"):
+            assert project.digest("cut") == old, f"moved by a run that was killed at {step}"
+        else:
+            assert project.digest("cut") not in (None, old)
+    assert run(["publish", project.name, f"{project.repository}:cut", "-q", "--fresh"]) == 0
+    new = project.digest("cut")
+    assert new not in (None, old)
+    left = {tag for tag in project.tags() if tag.startswith(("staging-", "staged-"))}
+    assert not left
+
+
+def test_nothing_is_tagged_when_a_gate_fails(project: Project, capfd: pytest.CaptureFixture[str]) -> None:
+    project.build("4", requires=["not-in-the-image"])
+    capfd.readouterr()
+    assert run(["publish", project.name, f"{project.repository}:broken", "--format", "json"]) == 1
+    report = json.loads(capfd.readouterr().out)
+    assert report["outcome"] == "refused"
+    assert report["tags"] == []
+    assert project.digest("broken") is None
+    verdicts = {finding["code"]: finding["verdict"] for finding in report["findings"]}
+    assert verdicts["dependencies-consistent"] == "FAIL"
+    # What was found stays readable beside the image.
+    assert run(["inspect", f"{project.repository}@{report['digest']}", "--remote"]) == 0
+    assert "verification  FAIL" in capfd.readouterr().out
+
+
+def test_an_image_on_top_of_a_stack_is_not_published_as_the_stack(
+    project: Project, capfd: pytest.CaptureFixture[str]
+) -> None:
+    project.build("1")
+    derived = f"{project.name}:derived"
+    _build(project.engine, derived, f"FROM {project.name}:latest\nRUN rm /usr/bin/perl\n")
+    assert run(["publish", derived, project.repository]) == 2
+    assert "[tag-needed]" in capfd.readouterr().err
+    assert run(["publish", derived, f"{project.repository}:derived", "--format", "json"]) == 5
+    report = json.loads(capfd.readouterr().out)
+    verdicts = {finding["code"]: finding["verdict"] for finding in report["findings"]}
+    # The lock of the image below says nothing of the layer on top, so there is no SBOM, and no pin list.
+    assert verdicts["sbom-attached"] == "ERROR"
+    with RegistryClient() as client:
+        assert client.manifest(project.repository, report["digest"])["annotations"] == {}
+    assert project.digest("derived") is None
+
+
+def test_gpu_jobs_judge_what_a_cpu_job_staged(project: Project, capfd: pytest.CaptureFixture[str]) -> None:
+    project.build("3")
+    capfd.readouterr()
+    assert run(["publish", project.name, project.repository, "--stage", "--format", "json"]) == 0
+    staged = json.loads(capfd.readouterr().out)
+    assert staged["outcome"] == "staged"
+    assert project.digest(staged["staged"]) == staged["digest"]
+    reference = f"{project.repository}@{staged['digest']}"
+
+    promote = ["publish", reference, f"{project.repository}:promoted", "--format", "json"]
+    assert run([*promote, "--require", "cpu,sm_90"]) == 5
+    report = json.loads(capfd.readouterr().out)
+    assert [f["summary"] for f in report["findings"] if f["verdict"] == "ERROR"] == [
+        "no report of cpu is attached",
+        "no report of sm_90 is attached",
+    ]
+    assert project.digest("promoted") is None
+
+    assert run(["verify", reference, "--attach", "-q"]) == 0
+    capfd.readouterr()
+    assert run([*promote, "--require", "cpu,sm_90"]) == 5
+    assert "no report of sm_90 is attached" in capfd.readouterr().out
+    assert run([*promote, "--require", "cpu", "--max-age", "0"]) == 5
+    assert "old" in capfd.readouterr().out
+    assert run([*promote, "--require", "cpu"]) == 0
+    assert project.digest("promoted") == staged["digest"]
+
+
+def _build(engine: Engine, tag: str, dockerfile: str) -> None:
+    import io
+    import tarfile
+
+    context = io.BytesIO()
+    with tarfile.open(fileobj=context, mode="w") as archive:
+        entry = tarfile.TarInfo("Dockerfile")
+        entry.size = len(dockerfile)
+        archive.addfile(entry, io.BytesIO(dockerfile.encode()))
+    context.seek(0)
+    engine.build(context, tag=tag)
