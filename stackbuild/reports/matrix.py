@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from stackbuild.compat.report import Cell, CheckedStack, CheckReport
-from stackbuild.findings import Finding, Verdict
+from stackbuild.findings import Finding, Verdict, is_complete
 
 # A line is pieces of text, each with its style; plain text is the pieces alone.
 Line = list[tuple[str, str]]
@@ -17,6 +17,8 @@ _SYMBOLS = {
     Verdict.ERROR: ("?", "bold magenta"),
     Verdict.SKIP: ("-", "dim"),
 }
+# Nothing against it, but a gate that applies could not judge: the host did not say enough.
+_PARTLY = ("ok?", "yellow")
 _WIDEST_MATRIX = 12
 _TOLD = (Verdict.FAIL, Verdict.ERROR, Verdict.WARN)
 
@@ -34,9 +36,9 @@ def render_matrix(report: CheckReport, *, colour: bool, width: int = 110, verbos
     if report.hosts:
         lines.extend(_table(report) if len(report.hosts) <= _WIDEST_MATRIX else _summary(report))
     for stack in report.stacks:
-        lines.extend(_stack(stack, verbose=verbose))
+        lines.extend(_stack(stack, _name(stack, report), verbose=verbose))
     for cell in report.cells:
-        lines.extend(_cell(cell, verbose=verbose))
+        lines.extend(_cell(cell, _name(cell, report), verbose=verbose))
     lines.append([(f"complete: {'true' if report.complete else 'false'}", "")])
     return _painted(lines, width) if colour else _plain(lines)
 
@@ -59,6 +61,12 @@ def _painted(lines: Iterable[Line], width: int) -> str:
     return stream.getvalue()
 
 
+def _name(part: CheckedStack | Cell, report: CheckReport) -> str:
+    """The stack's name, with the platform where the stack has several."""
+    several = len({stack.platform for stack in report.stacks if stack.stack == part.stack}) > 1
+    return f"{part.stack} {part.platform}" if several else part.stack
+
+
 def _cells_of(report: CheckReport, position: int) -> tuple[Cell, ...]:
     """The cells of the stack at a position: its row, in the order of the hosts."""
     columns = len(report.hosts)
@@ -67,10 +75,16 @@ def _cells_of(report: CheckReport, position: int) -> tuple[Cell, ...]:
 
 def _table(report: CheckReport) -> Iterator[Line]:
     rows = [
-        [(stack.stack, ""), *(_SYMBOLS[cell.verdict] for cell in _cells_of(report, position))]
+        [(_name(stack, report), ""), *(_symbol(cell) for cell in _cells_of(report, position))]
         for position, stack in enumerate(report.stacks)
     ]
     return _columns(["stack", *report.hosts], rows)
+
+
+def _symbol(cell: Cell) -> tuple[str, str]:
+    if cell.verdict is Verdict.PASS and not is_complete(cell.findings):
+        return _PARTLY
+    return _SYMBOLS[cell.verdict]
 
 
 def _summary(report: CheckReport) -> Iterator[Line]:
@@ -78,7 +92,9 @@ def _summary(report: CheckReport) -> Iterator[Line]:
     rows = []
     for position, stack in enumerate(report.stacks):
         verdicts = [cell.verdict for cell in _cells_of(report, position)]
-        rows.append([(stack.stack, ""), *((str(verdicts.count(verdict)), "") for verdict in _SYMBOLS)])
+        rows.append(
+            [(_name(stack, report), ""), *((str(verdicts.count(verdict)), "") for verdict in _SYMBOLS)]
+        )
     return _columns(["stack", *(verdict.value for verdict in _SYMBOLS)], rows)
 
 
@@ -93,23 +109,23 @@ def _columns(names: Sequence[str], rows: Sequence[Line]) -> Iterator[Line]:
         ]
 
 
-def _stack(stack: CheckedStack, *, verbose: bool) -> Iterator[Line]:
+def _stack(stack: CheckedStack, name: str, *, verbose: bool) -> Iterator[Line]:
     shown = _shown(stack.findings, verbose=verbose)
     floor = f", driver {stack.oldest_driver} or later" if stack.oldest_driver else ""
     yield []
-    yield [(stack.stack, "bold"), (f" (judged from its {stack.judged_from}{floor})", "dim")]
+    yield [(name, "bold"), (f" (judged from its {stack.judged_from}{floor})", "dim")]
     for finding in shown:
         yield from _finding(finding)
     if not shown:
         yield [("  ok   nothing against it by itself", "green")]
 
 
-def _cell(cell: Cell, *, verbose: bool) -> Iterator[Line]:
+def _cell(cell: Cell, name: str, *, verbose: bool) -> Iterator[Line]:
     shown = _shown(cell.findings, verbose=verbose)
     if not shown:
         return
     yield []
-    yield [(cell.stack, "bold"), (" on ", "dim"), (cell.host, "bold")]
+    yield [(name, "bold"), (" on ", "dim"), (cell.host, "bold")]
     for finding in shown:
         yield from _finding(finding)
     for line in cell.advice:
