@@ -63,6 +63,9 @@ class SiteConfig(FrozenModel):
     )
     ca_bundle: Path | None = Field(default=None, description="PEM file used in place of the system's")
     store: Path | None = Field(default=None, description="folder of the store")
+    layer_cache: str | None = Field(
+        default=None, description="repository of a registry that has layers by the hash of what made them"
+    )
     policy: Policy = Field(
         default_factory=Policy.model_construct,
         description="what this site allows and how grave it takes things",
@@ -106,8 +109,8 @@ def load_site_config(start: Path, environ: Mapping[str, str] | None = None) -> S
 
     The file is ``$STACKBUILD_CONFIG`` or the nearest ``stackbuild.toml`` in ``start`` and the folders above.
     ``STACKBUILD_INDEXES``, ``STACKBUILD_REGISTRIES`` and ``STACKBUILD_REPOSITORIES`` hold ``NAME=PLACE``
-    pairs separated by white space; ``STACKBUILD_SNAPSHOT``, ``STACKBUILD_CA_BUNDLE`` and
-    ``STACKBUILD_STORE`` hold one value.
+    pairs separated by white space; ``STACKBUILD_SNAPSHOT``, ``STACKBUILD_CA_BUNDLE``,
+    ``STACKBUILD_STORE`` and ``STACKBUILD_LAYER_CACHE`` hold one value.
     Paths in the file are relative to the file, paths in variables to ``start``.
 
     Args:
@@ -169,7 +172,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    for key in ("snapshot", "ca-bundle", "store"):
+    for key in ("snapshot", "ca-bundle", "store", "layer-cache"):
         value = environ.get("STACKBUILD_" + key.upper().replace("-", "_"))
         if value:
             found[key] = value

@@ -31,10 +31,18 @@ class Project:
 
     @cached_property
     def store(self) -> Store:
-        """The store of this user and site."""
+        """The store of this user and site; it asks the site's layer cache for layers it has not."""
         from stackbuild.store.store import Store, default_root
 
-        return Store(self.site.store or default_root())
+        root = self.site.store or default_root()
+        if self.site.layer_cache is None:
+            return Store(root)
+        from stackbuild.cli.output import talk
+        from stackbuild.publish.layer_cache import LayerCache, SharedStore
+        from stackbuild.registry.client import RegistryClient
+
+        client = RegistryClient(ca_bundle=self.site.ca_bundle)
+        return SharedStore(root, LayerCache(client, self.site.layer_cache), talk)
 
     def engine(self) -> Engine:
         """Connect to the Docker engine; use the result as a context manager."""

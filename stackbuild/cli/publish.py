@@ -74,6 +74,7 @@ def command(
     from stackbuild.cli.progress import observed
     from stackbuild.findings import exit_code_of
     from stackbuild.publish.judging import Verifying
+    from stackbuild.publish.layer_cache import LayerCache
     from stackbuild.publish.publisher import Publisher
     from stackbuild.publish.sources import Sources
     from stackbuild.registry.client import RegistryClient
@@ -116,6 +117,7 @@ def command(
                 Verifying(engine, here.store, sources.target(path, pulled), here.site.policy, selected, fresh)
             ],
             observer=observer,
+            layer_cache=LayerCache(client, here.site.layer_cache) if here.site.layer_cache else None,
         )
         report = publisher.publish(request)
     if format_ == "json":

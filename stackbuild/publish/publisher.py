@@ -24,6 +24,7 @@ from stackbuild.publish.attachments import (
     sbom_attachment,
 )
 from stackbuild.publish.judging import CPU, Judge, Judged, judge_completeness, required_reports
+from stackbuild.publish.layer_cache import LayerCache
 from stackbuild.publish.model import AttachedDocument, PublishedPlatform, PublishReport
 from stackbuild.publish.publish_findings import (
     index_finding,
@@ -55,6 +56,7 @@ class Publisher:
         sources: Reads other registries, through the site's mirrors.
         judges: What judges an image that was pulled back, given its name in the engine.
         observer: Told of each step by its name.
+        layer_cache: Gets the layers that were made here, for other machines; None without one.
     """
 
     engine: Engine
@@ -63,6 +65,7 @@ class Publisher:
     sources: RegistryClient
     judges: Callable[[str], Sequence[Judge]]
     observer: Observer
+    layer_cache: LayerCache | None = None
     _attached: dict[str, list[AttachedDocument]] = field(default_factory=dict)
     _own_tags: list[str] = field(default_factory=list)
 
@@ -94,6 +97,7 @@ class Publisher:
         children = [
             self._push(source, request.repository, number) for number, source in enumerate(request.sources)
         ]
+        self._share_layers(children, request.repository)
         if request.stage_only:
             return self._staged(children, request)
         tags = request.tags or _own_tags(children[0])
@@ -163,6 +167,16 @@ class Publisher:
             inputs=source.inputs,
             observer=self.observer,
         )
+
+    def _share_layers(self, children: Sequence[RemoteManifest], repository: str) -> None:
+        """Give the layers of this store to the cache, for machines whose store is empty."""
+        if self.layer_cache is None:
+            return
+        self.observer.stage("share-layers", self.layer_cache.repository)
+        for diff_id in dict.fromkeys(diff_id for child in children for diff_id in child.diff_ids):
+            layer = self.store.layer_of_diff_id(diff_id)
+            if layer is not None:
+                self.layer_cache.push(layer, self.store, beside=repository)
 
     def _judge(self, child: RemoteManifest, source: Source, request: PublishRequest) -> list[Finding]:
         """Findings of all judges; what they wrote is attached, whatever the verdict."""

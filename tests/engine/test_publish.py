@@ -153,6 +153,39 @@ def test_gpu_jobs_judge_what_a_cpu_job_staged(project: Project, capfd: pytest.Ca
     assert project.digest("promoted") == staged["digest"]
 
 
+def test_a_machine_with_an_empty_store_builds_from_the_registry_without_a_wheel(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    cache = f"{project.registry.address}/team/layers"
+    project.build("5")
+    monkeypatch.setenv("STACKBUILD_LAYER_CACHE", cache)
+    assert run(["publish", project.name, project.repository, "-q"]) == 0
+    first = project.engine.image(f"{project.name}:latest")
+    assert first is not None
+    digest = project.digest("latest")
+
+    project.clean()
+    for wheel in project.wheels.iterdir():
+        wheel.unlink()
+    monkeypatch.setenv("STACKBUILD_STORE", str(project.folder / "another-machine"))
+    capfd.readouterr()
+    assert run(["build", project.name, "--locked", "--format", "json"]) == 0
+    shown = capfd.readouterr()
+    (row,) = json.loads(shown.out)["stacks"]
+    assert row["made"] == []
+    assert tuple(row["diff-ids"]) == first.diff_ids
+    assert row["image-id"] == first.id
+    assert f"came from {cache}" in shown.err
+    # And publishing it there finds it published: it is only tagged.
+    assert run(["publish", project.name, f"{project.repository}:there", "-q"]) == 0
+    assert project.digest("there") == digest
+
+    # A cache that is down is said, and does not stop a build that needs nothing of it.
+    monkeypatch.setenv("STACKBUILD_LAYER_CACHE", "127.0.0.1:9/team/layers")
+    project.build("6")
+    assert "the layer cache cannot be used" in capfd.readouterr().err
+
+
 def _build(engine: Engine, tag: str, dockerfile: str) -> None:
     import io
     import tarfile
