@@ -122,6 +122,8 @@ def _stack(stack: CheckedStack, name: str, *, verbose: bool) -> Iterator[Line]:
 
 def _cell(cell: Cell, name: str, *, verbose: bool) -> Iterator[Line]:
     shown = _shown(cell.findings, verbose=verbose)
+    if _symbol(cell) is _PARTLY and not verbose:
+        shown += [finding for finding in cell.findings if finding.verdict is Verdict.SKIP and finding.applies]
     if not shown:
         return
     yield []
