@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
+from packaging.version import Version
+
 from stackbuild.compat.subject import CudaComponent, GpuOffer, HostOffer
 from stackbuild.compat.versions import ComputeCapability, CudaVersion, parse_compute_capability, parse_cuda
 from stackbuild.facts.tables import Facts
@@ -98,6 +100,8 @@ def covering_variants(device: ComputeCapability, facts: Facts, torch: str | None
 
 
 def _suggestion(component: CudaComponent, device: ComputeCapability, facts: Facts) -> str:
+    if component.name == "onnxruntime-gpu" and (release := _covering_onnxruntime(component, device, facts)):
+        return f"Use onnxruntime-gpu {release}, which has code for it."
     if component.name != "torch":
         return f"Use a release of {component.name} built for {device.sm}, or with PTX that can be compiled for it."
     public = component.version.split("+")[0].split(" ")[0]
@@ -108,6 +112,18 @@ def _suggestion(component: CudaComponent, device: ComputeCapability, facts: Fact
     if of_any:
         return f"No build of torch {public} covers it; use another torch release from channel {' or '.join(of_any)}."
     return f"No torch build in the facts covers {device}; build torch for {device.sm} or use another GPU."
+
+
+def _covering_onnxruntime(component: CudaComponent, device: ComputeCapability, facts: Facts) -> str | None:
+    """The newest measured onnxruntime-gpu of the component's CUDA major that covers ``device``."""
+    covering = [
+        row.version
+        for row in facts.table("onnxruntime_releases").rows
+        if row.sm is not None
+        and (component.cuda is None or row.cuda_major == component.cuda.major)
+        and coverage(row.sm, row.ptx or (), device).how != "none"
+    ]
+    return max(covering, key=Version, default=None)
 
 
 def judge_architecture(
@@ -218,11 +234,13 @@ def judge_gpu_against_toolkit(component: CudaComponent, gpu: GpuOffer, facts: Fa
             required=f"CUDA {row.last_cuda_major}.x or earlier",
             summary=f"CUDA {component.cuda.major} no longer supports {row.architecture} GPUs such as {gpu.name} "
             f"({gpu.compute_capability}); the last that does is CUDA {row.last_cuda_major}.x.",
-            next_step=f"Use a CUDA {row.last_cuda_major} variant of {component.name}.",
+            next_step=f"Take a base of CUDA {row.last_cuda_major}."
+            if component.name == "base image"
+            else f"Use a CUDA {row.last_cuda_major} variant of {component.name}.",
             details={"source": list(row.source), "confidence": row.confidence},
         )
     first = parse_cuda(row.first_cuda)
-    if component.cuda < first and component.name == "base image":
+    if component.cuda < first and component.compiles:
         return Finding(
             code="gpu-newer-than-toolkit",
             verdict=Verdict.WARN,
@@ -231,7 +249,7 @@ def judge_gpu_against_toolkit(component: CudaComponent, gpu: GpuOffer, facts: Fa
             required=f"CUDA {first} or later",
             summary=f"CUDA {component.cuda} cannot compile for {gpu.name} ({row.architecture}, {gpu.compute_capability}); "
             f"the first that can is CUDA {first}.",
-            next_step=f"Take a base of CUDA {first} or later if anything is compiled in or for this image.",
+            next_step=f"Take a -devel base of CUDA {first} or later if anything is compiled with this one.",
             details={"source": list(row.source), "confidence": row.confidence},
         )
     return None

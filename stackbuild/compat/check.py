@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import date
+from itertools import groupby, islice
 from typing import Literal
 
+from stackbuild.compat.advice import Adviser
 from stackbuild.compat.contents import Contents, needs
 from stackbuild.compat.judge import Answer, HostJudge, answer_of, judge_image
-from stackbuild.compat.policy import judge_policy, with_severities, with_waivers
+from stackbuild.compat.oldest_driver import oldest_driver
+from stackbuild.compat.policy import judge_policy, waiver_matches, with_severities, with_waivers
 from stackbuild.compat.report import Cell, CheckedStack, CheckReport, check_report
 from stackbuild.compat.subject import Compatibility, HostOffer, ImageNeeds
-from stackbuild.compat.variants import newest_fitting, oldest_driver
 from stackbuild.facts.tables import Facts
 from stackbuild.findings import Finding, Verdict
 from stackbuild.gates.pages import judged_in_containers_only
 from stackbuild.site_policy import Policy
 from stackbuild.spec.model import Waiver
+
+# Gates that a scan judges as well, library by library.
+_SCANNED_TOO = frozenset({"arch-not-covered", "glibc-too-old", "ptx-not-compilable"})
 
 
 @dataclass(frozen=True)
@@ -48,114 +53,109 @@ def check(
 ) -> CheckReport:
     """Judge every subject by itself and on every host.
 
-    A waiver is used when it matches a finding anywhere in its stack's row, so the waivers of a stack
-    are applied once, over the row.
+    A waiver is used when it matches a finding anywhere in its stack's rows, one for each platform, so the
+    waivers of a stack are applied once, over all of them.
     """
     judge = HostJudge(facts)
     prepared = judge.prepare(hosts)
-    maker = _Cells(facts)
+    adviser = Adviser(hosts, facts)
     stacks: list[CheckedStack] = []
     cells: list[Cell] = []
-    for subject in subjects:
-        alone = (
-            *subject.noted,
-            *judge_image(
-                subject.contents,
-                facts,
-                today,
-                digest=subject.digest,
-                eol_tolerance_days=policy.eol_tolerance_days,
-            ),
-            *judge_policy(subject.contents, subject.accepts or "native", policy),
-        )
-        image = needs(subject.contents, facts, subject.accepts)
-        row = judge.prepared_row(image, prepared)
-        if policy.severities or subject.waivers:
-            parts = [alone, *(answer.findings for answer in row)]
-            alone, *changed = _with_site_and_waivers(parts, subject, policy, today)
-            row = [answer_of(findings) for findings in changed]
-        stacks.append(
-            CheckedStack(
-                stack=subject.contents.name,
-                judged_from=subject.judged_from,
-                path=subject.path,
-                verdict=_verdict_alone(alone),
-                findings=alone,
-                oldest_driver=oldest_driver(image, subject.accepts or "minor", facts),
+    for _, platforms in groupby(subjects, key=lambda subject: (subject.contents.name, subject.path)):
+        rows = []
+        for subject in platforms:
+            image = needs(subject.contents, facts, subject.accepts)
+            alone = _judge_alone(subject, facts, policy, today)
+            rows.append(_Row(subject, image, alone, judge.prepared_row(image, prepared)))
+        for row in _with_site_and_waivers(rows, policy, today):
+            subject = row.subject
+            accepts = subject.accepts or "minor"
+            stacks.append(
+                CheckedStack(
+                    stack=subject.contents.name,
+                    platform=subject.contents.platform,
+                    judged_from=subject.judged_from,
+                    path=subject.path,
+                    verdict=_verdict_alone(row.alone),
+                    findings=row.alone,
+                    oldest_driver=oldest_driver(row.image, accepts, facts),
+                )
             )
-        )
-        cells.extend(
-            maker.cell(subject.contents.name, host, answer, image, subject.accepts or "minor")
-            for host, answer in zip(hosts, row, strict=True)
-        )
+            advice = adviser.row(row.image, accepts, row.answers)
+            for host, answer, lines in zip(hosts, row.answers, advice, strict=True):
+                verdict = answer.verdict if answer.findings else Verdict.PASS
+                cells.append(
+                    Cell(
+                        subject.contents.name,
+                        host.name,
+                        verdict,
+                        answer.findings,
+                        lines,
+                        subject.contents.platform,
+                    )
+                )
     return check_report(stacks, [host.name for host in hosts], cells)
 
 
-def _with_site_and_waivers(
-    parts: list[tuple[Finding, ...]], subject: Subject, policy: Policy, today: date
-) -> list[tuple[Finding, ...]]:
+@dataclass(frozen=True)
+class _Row:
+    """One platform of a stack: what was found of it alone, and on each host."""
+
+    subject: Subject
+    image: ImageNeeds
+    alone: tuple[Finding, ...]
+    answers: Sequence[Answer]
+
+
+def _judge_alone(subject: Subject, facts: Facts, policy: Policy, today: date) -> tuple[Finding, ...]:
+    return (
+        *subject.noted,
+        *judge_image(
+            subject.contents,
+            facts,
+            today,
+            digest=subject.digest,
+            eol_tolerance_days=policy.eol_tolerance_days,
+        ),
+        *judge_policy(subject.contents, subject.accepts or "native", policy),
+    )
+
+
+def _with_site_and_waivers(rows: list[_Row], policy: Policy, today: date) -> list[_Row]:
+    """The rows of one stack with the site's severities and the spec's waivers."""
+    waivers = rows[0].subject.waivers
+    if not policy.severities and not waivers:
+        return rows
+    parts = [part for row in rows for part in (row.alone, *(answer.findings for answer in row.answers))]
     if policy.severities:
         parts = [with_severities(part, policy) for part in parts]
-    if not subject.waivers:
-        return parts
-    flat = [finding for part in parts for finding in part]
-    # A waiver of a runtime gate is used, or not, by a verification.
-    waivers = [waiver for waiver in subject.waivers if not judged_in_containers_only(waiver.code)]
-    changed = with_waivers(flat, waivers, today)
-    regrouped: list[tuple[Finding, ...]] = []
-    start = 0
-    for part in parts:
-        regrouped.append(changed[start : start + len(part)])
-        start += len(part)
-    # What the waivers themselves found belongs to the stack, not to a host.
-    regrouped[0] = (*regrouped[0], *changed[start:])
-    return regrouped
+    if waivers:
+        flat = [finding for part in parts for finding in part]
+        # A waiver of a gate that sees other things than a check does is used, or not, there.
+        concerned = [waiver for waiver in waivers if _concerns(waiver, flat)]
+        changed = iter(with_waivers(flat, concerned, today))
+        parts = [tuple(islice(changed, len(part))) for part in parts]
+        # What the waivers themselves found belongs to the stack, not to a host.
+        parts[0] = (*parts[0], *changed)
+    regrouped = iter(parts)
+    return [
+        replace(row, alone=next(regrouped), answers=[answer_of(next(regrouped)) for _ in row.answers])
+        for row in rows
+    ]
+
+
+def _concerns(waiver: Waiver, findings: Sequence[Finding]) -> bool:
+    """Whether a check can say that a waiver is used or is not.
+
+    Runtime gates are judged in containers. Gates over single libraries are judged by a scan as well, which
+    names files that a check does not know: a waiver of one that matches nothing here may be meant for it.
+    """
+    if judged_in_containers_only(waiver.code):
+        return False
+    if not waiver.match or waiver.code not in _SCANNED_TOO:
+        return True
+    return any(waiver_matches(waiver, finding) for finding in findings)
 
 
 def _verdict_alone(findings: tuple[Finding, ...]) -> Verdict:
     return answer_of(findings).verdict if findings else Verdict.PASS
-
-
-class _Cells:
-    """Makes cells; what equal cells share is worked out once."""
-
-    def __init__(self, facts: Facts) -> None:
-        self._facts = facts
-        self._advice: dict[tuple[ImageNeeds, HostOffer, Compatibility], tuple[str, ...]] = {}
-        self._fitting: dict[tuple[HostOffer, Compatibility], str] = {}
-        self._drivers: dict[tuple[ImageNeeds, Compatibility], str] = {}
-
-    def cell(
-        self,
-        stack: str,
-        host: HostOffer,
-        answer: Answer,
-        image: ImageNeeds,
-        accepts: Compatibility,
-    ) -> Cell:
-        advice: tuple[str, ...] = ()
-        if answer.verdict is Verdict.FAIL:
-            key = (image, host, accepts)
-            cached = self._advice.get(key)
-            advice = cached if cached is not None else self._advice.setdefault(key, tuple(self._advise(*key)))
-        verdict = answer.verdict if answer.findings else Verdict.PASS
-        return Cell(stack, host.name, verdict, answer.findings, advice)
-
-    def _advise(self, image: ImageNeeds, host: HostOffer, accepts: Compatibility) -> Iterator[str]:
-        """The newest torch and base for this host, and the oldest driver for this stack."""
-        if any(component.name == "torch" for component in image.components) and host.max_cuda is not None:
-            line = self._fitting.get((host, accepts))
-            if line is None:
-                choice = newest_fitting(host, accepts, self._facts)
-                base = (
-                    f" on a base of CUDA {choice.base_cuda} or older" if choice and choice.base_cuda else ""
-                )
-                line = f"This host runs torch {choice.torch} ({choice.variant}){base}." if choice else ""
-                self._fitting[host, accepts] = line
-            if line:
-                yield line
-        driver = self._drivers.get((image, accepts))
-        if driver is None:
-            driver = self._drivers[image, accepts] = oldest_driver(image, accepts, self._facts) or ""
-        if driver:
-            yield f"The oldest driver that serves this stack is {driver}."

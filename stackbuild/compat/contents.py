@@ -79,6 +79,13 @@ class Contents:
         return parse_cuda_tag(self.base_tag) if is_cuda_image(self.base_image) else None
 
     @property
+    def has_compiler(self) -> bool:
+        """Whether the base has nvcc: a -devel flavour, known by its tag or the variable that its image sets."""
+        if self.tag is not None:
+            return self.tag.flavour == "devel"
+        return "NV_CUDA_CUDART_DEV_VERSION" in self.environment
+
+    @property
     def machine(self) -> str:
         """The wheel machine of the platform: ``x86_64`` or ``aarch64``."""
         return {"linux/amd64": "x86_64", "linux/arm64": "aarch64"}[self.platform]
@@ -313,7 +320,15 @@ def needs(contents: Contents, facts: Facts, accepts: Compatibility | None = None
         release = contents.environment.get("CUDA_VERSION", str(contents.base_cuda))
         # The base brings a runtime but no kernels of its own that a framework would run.
         components.append(
-            CudaComponent("base image", f"CUDA {release}", contents.base_cuda, (), (), "measured")
+            CudaComponent(
+                "base image",
+                f"CUDA {release}",
+                contents.base_cuda,
+                (),
+                (),
+                "measured",
+                compiles=contents.has_compiler,
+            )
         )
     torch = contents.distribution("torch")
     if torch is not None and (component := _torch_component(torch, contents.machine, facts)):

@@ -95,6 +95,11 @@ def answer(
     return DriverAnswer("forward", f"forward compatible through {package} in the image", needs)
 
 
+def accepted(how: Literal["native", "minor", "forward", "none"], accepts: Compatibility) -> bool:
+    """Whether a way of serving a runtime is within the loosest compatibility that is accepted."""
+    return how != "none" and _RANK[how] <= _RANK[accepts]
+
+
 def judge_driver(
     component: CudaComponent,
     host: HostOffer,
@@ -150,7 +155,7 @@ def judge_driver(
         )
     elif found.how == "minor" and accepts is None:
         verdict = Verdict.WARN
-    elif found.how != "native" and _RANK[found.how] > _RANK[accepts or "native"]:
+    elif not accepted(found.how, accepts or "native"):
         verdict = Verdict.FAIL
         summary += f" The spec accepts only {accepts or 'native'}."
         next_step = f"Use {found.needs}, or accept it with target.compatibility: {found.how}."

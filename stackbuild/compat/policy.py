@@ -68,7 +68,8 @@ def with_severities(findings: Iterable[Finding], policy: Policy) -> tuple[Findin
     return tuple(changed)
 
 
-def _matches(waiver: Waiver, finding: Finding) -> bool:
+def waiver_matches(waiver: Waiver, finding: Finding) -> bool:
+    """Whether a waiver is about a finding: its code, and its match in the finding's subject or summary."""
     return waiver.code == finding.code and (
         not waiver.match or waiver.match in finding.subject or waiver.match in finding.summary
     )
@@ -84,7 +85,7 @@ def with_waivers(findings: Sequence[Finding], waivers: Sequence[Waiver], today: 
     used: set[int] = set()
     changed: list[Finding] = []
     for finding in findings:
-        index = next((i for i, waiver in enumerate(live) if _matches(waiver, finding)), None)
+        index = next((i for i, waiver in enumerate(live) if waiver_matches(waiver, finding)), None)
         if index is None or finding.verdict not in (Verdict.FAIL, Verdict.WARN):
             changed.append(finding)
             continue

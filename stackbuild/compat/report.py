@@ -22,6 +22,7 @@ class Cell:
         verdict: The gravest verdict of its findings.
         findings: What the gates found.
         advice: What would make it run, where it does not.
+        platform: For example ``linux/amd64``.
     """
 
     stack: str
@@ -29,12 +30,14 @@ class Cell:
     verdict: Verdict
     findings: tuple[Finding, ...]
     advice: tuple[str, ...] = ()
+    platform: str = ""
 
 
 class CheckedStack(FrozenModel):
     """One stack by itself."""
 
     stack: str
+    platform: str = Field(default="", description="for example linux/amd64")
     judged_from: Literal["lock", "spec", "image"]
     path: str = Field(default="", description="the spec's file; empty for an image")
     verdict: Verdict

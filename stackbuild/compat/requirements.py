@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 
 from stackbuild.compat.subject import GpuOffer, HostOffer
 from stackbuild.findings import Finding, Verdict
@@ -33,6 +34,7 @@ class Constraint:
 Alternative = tuple[Constraint, ...]
 
 
+@cache
 def parse_requirement(value: str) -> tuple[Alternative, ...]:
     """The alternatives of one NVIDIA_REQUIRE_* value, each a conjunction; unknown properties are left out.
 
@@ -132,6 +134,15 @@ def _branches(alternatives: tuple[Alternative, ...], brand: str | None) -> list[
         if lows and (not brands or brand in brands):
             branches.add(int(lows[0].split(".")[0]))
     return [f"R{branch}" for branch in sorted(branches)]
+
+
+def requirement_met(value: str, host: HostOffer) -> bool:
+    """Whether every GPU of the host meets a NVIDIA_REQUIRE_* value; one that cannot be read is met by none."""
+    try:
+        alternatives = parse_requirement(value)
+    except ValueError:
+        return False
+    return all(satisfied(alternatives, _properties(host, gpu)) for gpu in host.gpus or (None,))
 
 
 def judge_requirement(name: str, value: str, host: HostOffer) -> Finding:

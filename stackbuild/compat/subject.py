@@ -26,6 +26,7 @@ class CudaComponent:
         sm: Binary architectures it carries (``sm_90``, ``sm_90a``); None when nobody knows them.
         ptx: PTX it carries (``compute_90``).
         confidence: How sure ``cuda``, ``sm`` and ``ptx`` are.
+        compiles: True when it has nvcc, as the -devel flavours of nvidia/cuda have.
     """
 
     name: str
@@ -34,6 +35,7 @@ class CudaComponent:
     sm: tuple[str, ...] | None = None
     ptx: tuple[str, ...] = ()
     confidence: Confidence = "measured"
+    compiles: bool = False
 
     @property
     def title(self) -> str:

@@ -1,4 +1,4 @@
-"""Choosing: the variant for a target, the newest stack for a host, the oldest driver for a stack."""
+"""Choosing: the variant for a target, and the newest stack for a host."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from stackbuild.compat.architecture import (
 )
 from stackbuild.compat.driver import judge_driver
 from stackbuild.compat.offer import target_offer
-from stackbuild.compat.subject import Compatibility, CudaComponent, HostOffer, ImageNeeds
-from stackbuild.compat.versions import CudaVersion, parse_cuda, parse_driver, parse_variant
+from stackbuild.compat.subject import Compatibility, CudaComponent, HostOffer
+from stackbuild.compat.versions import CudaVersion, parse_cuda, parse_variant
 from stackbuild.errors import LockError
 from stackbuild.facts.rows import TorchRelease
 from stackbuild.facts.tables import Facts
@@ -128,36 +128,6 @@ def newest_fitting(host: HostOffer, accepts: Compatibility, facts: Facts) -> Cho
 
 def _undriven(host: HostOffer, facts: Facts) -> list[bool]:
     return [judge_gpu_against_driver(gpu, host, facts) is not None for gpu in host.gpus]
-
-
-def oldest_driver(image: ImageNeeds, accepts: Compatibility, facts: Facts) -> str | None:
-    """The oldest driver that serves every component of an image: a version, or a branch such as ``R580``.
-
-    With ``native`` the driver must report each runtime; with ``minor`` the floor of the CUDA major is
-    enough. None when the image has no CUDA component or the facts name no such driver.
-    """
-    runtimes = [component.cuda for component in image.components if component.cuda is not None]
-    if not runtimes:
-        return None
-    newest = max(runtimes)
-    if accepts != "native":
-        floor = facts.minor_version_floor(newest.major)
-        return floor.min_driver if floor else None
-    drivers = [
-        row.driver
-        for row in facts.table("toolkits").rows
-        if row.driver is not None and parse_cuda(row.cuda) == newest
-    ]
-    if drivers:
-        return str(min(drivers, key=parse_driver))
-    branches = [
-        branch
-        for branch in facts.known_branches()
-        if (row := facts.driver_branch(branch)) is not None
-        and row.max_cuda
-        and parse_cuda(row.max_cuda) >= newest
-    ]
-    return f"R{branches[0]}" if branches else None
 
 
 def resolve_auto_variant(torch: str, target: TargetSpec, facts: Facts) -> Choice:
