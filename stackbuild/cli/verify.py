@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from stackbuild.cli.options import output_options
+
+if TYPE_CHECKING:
+    from stackbuild.verification.model import Injection
 
 
 @click.command("verify")
@@ -16,6 +21,25 @@ from stackbuild.cli.options import output_options
     metavar="all|none|N|device=ID[,ID]",
     help="GPUs to reserve. Default: all for a GPU stack, none for a CPU stack.",
 )
+@click.option(
+    "--capabilities",
+    metavar="NAME[,NAME]",
+    default="compute,utility",
+    show_default=True,
+    help="What the reservation asks of the driver, as the deployment does.",
+)
+@click.option(
+    "--injection",
+    type=click.Choice(["auto", "hook", "runtime", "cdi", "all"]),
+    default="auto",
+    show_default=True,
+    help="How GPUs reach the container; all repeats the run in each way the engine has, and compares.",
+)
+@click.option(
+    "--user", metavar="NAME|UID", help="Run as this user. Default: the spec's, then the image's own."
+)
+@click.option("--shm-size", metavar="SIZE", help="Size of /dev/shm, for example 1g. Default: the spec's.")
+@click.option("--read-only", is_flag=True, help="Run with a read-only root file system.")
 @click.option("--gate", "gates", multiple=True, metavar="CODE", help="Judge this gate only; may be repeated.")
 @click.option("--fresh", is_flag=True, help="Run even when there is a result for exactly these inputs.")
 @click.option(
@@ -26,14 +50,23 @@ from stackbuild.cli.options import output_options
     metavar="SECONDS",
     help="Time limit of the whole run.",
 )
+@click.option(
+    "--attach", is_flag=True, help="Pull the IMAGE from its registry, and attach the report to it there."
+)
 @click.option("--strict", is_flag=True, help="A WARN fails.")
 @output_options
 def command(
     target: str,
     gpus: str | None,
+    capabilities: str,
+    injection: Injection,
+    user: str | None,
+    shm_size: str | None,
+    read_only: bool,
     gates: tuple[str, ...],
     fresh: bool,
     limit: float,
+    attach: bool,
     strict: bool,
     format_: str,
     output: Path | None,
@@ -46,6 +79,7 @@ def command(
     promise. Exit codes: 0 passed, 1 a gate failed, 5 could not be judged.
     """
     from stackbuild.cli.context import project
+    from stackbuild.cli.host_card import local_card
     from stackbuild.cli.output import plain, write_result
     from stackbuild.cli.progress import observed
     from stackbuild.errors import SpecError
@@ -59,26 +93,41 @@ def command(
     here = project()
     asked = parse_gpus(gpus) if gpus is not None else None
     try:
-        spec_path = None if _is_image(target) else here.stack(target)
+        spec_path = None if attach or _is_image(target) else here.stack(target)
     except SpecError as error:
         if error.code != "spec-not-found" or target.endswith((".yaml", ".yml")):
             raise
         spec_path = None
     with here.engine() as engine, observed(quiet=quiet) as observer:
+        if attach:
+            from stackbuild.publish.judged_elsewhere import attach_report, pull_subject
+
+            subject = pull_subject(engine, target, here.site, observer)
+            target = subject.reference
         found = target_of_stack(engine, spec_path) if spec_path else target_of_image(engine, target)
         options = VerifyOptions(
-            gpus=asked if asked is not None else default_gpus(found.promise.device),
+            gpus=replace(
+                asked if asked is not None else default_gpus(found.promise.device),
+                capabilities=tuple(capabilities.split(",")),
+            ),
+            injection=injection,
+            card=local_card(),
+            user=user,
+            shm_size=shm_size,
+            read_only=read_only,
             gates=gates,
             fresh=fresh,
             limit=limit,
         )
         report = verify_image(engine, found.image, found.promise, options, observer, store=here.store)
-    if found.waivers or here.site.policy.severities:
-        from datetime import UTC, datetime
+        if found.waivers or here.site.policy.severities:
+            from datetime import UTC, datetime
 
-        from stackbuild.verification.acceptance import with_acceptance
+            from stackbuild.verification.acceptance import with_acceptance
 
-        report = with_acceptance(report, found.waivers, here.site.policy, datetime.now(UTC).date())
+            report = with_acceptance(report, found.waivers, here.site.policy, datetime.now(UTC).date())
+        if attach:
+            attach_report(subject, report, here.site, observer)
     if format_ == "json":
         write_result(render_json(report), output)
     else:

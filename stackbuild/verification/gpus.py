@@ -16,16 +16,17 @@ from stackbuild.verification.promise import Device
 
 ALL = -1
 # compute brings libcuda, utility brings NVML; with utility alone nvidia-smi works and CUDA does not.
-CAPABILITIES = (("gpu", "compute", "utility"),)
+CAPABILITIES = ("compute", "utility")
 _DEVICE = re.compile(r"[A-Za-z0-9][A-Za-z0-9:._-]*")
 
 
 @dataclass(frozen=True)
 class GpuSelection:
-    """Which GPUs to reserve: ``count`` (-1 for all, 0 for none) or ``device_ids``."""
+    """Which GPUs to reserve: ``count`` (-1 for all, 0 for none) or ``device_ids``, and with which capabilities."""
 
     count: int = 0
     device_ids: tuple[str, ...] = ()
+    capabilities: tuple[str, ...] = CAPABILITIES
 
     def __post_init__(self) -> None:
         if self.count and self.device_ids:
@@ -34,6 +35,8 @@ class GpuSelection:
             raise _bad(f"{self.count} is no number of GPUs")
         if len(set(self.device_ids)) != len(self.device_ids):
             raise _bad("a device is named twice")
+        if not self.capabilities or not all(_DEVICE.fullmatch(entry) for entry in self.capabilities):
+            raise _bad("capabilities are words such as compute and utility")
 
     @property
     def none(self) -> bool:
@@ -42,8 +45,12 @@ class GpuSelection:
 
     def __str__(self) -> str:
         if self.device_ids:
-            return "device=" + ",".join(self.device_ids)
-        return {ALL: "all", 0: "none"}.get(self.count, str(self.count))
+            chosen = "device=" + ",".join(self.device_ids)
+        else:
+            chosen = {ALL: "all", 0: "none"}.get(self.count, str(self.count))
+        if self.none or self.capabilities == CAPABILITIES:
+            return chosen
+        return f"{chosen} with {','.join(self.capabilities)}"
 
 
 def parse_gpus(text: str) -> GpuSelection:
@@ -71,26 +78,28 @@ def default_gpus(device: Device) -> GpuSelection:
 
 
 def device_requests(
-    selection: GpuSelection, capabilities: Sequence[Sequence[str]] = CAPABILITIES
+    selection: GpuSelection, capabilities: Sequence[Sequence[str]] | None = None
 ) -> tuple[DeviceRequest, ...]:
     """The engine's device requests for a selection; empty for none.
 
     Args:
         selection: What to reserve.
-        capabilities: A list of lists, any one of which must be there as a whole.
+        capabilities: A list of lists, any one of which must be there as a whole; None for ``gpu`` and the
+            selection's.
 
     Raises:
         UsageError: ``bad-device-request`` when ``capabilities`` is a flat list.
     """
     if selection.none:
         return ()
-    if isinstance(capabilities, str) or any(isinstance(entry, str) for entry in capabilities):
+    asked = [("gpu", *selection.capabilities)] if capabilities is None else capabilities
+    if isinstance(asked, str) or any(isinstance(entry, str) for entry in asked):
         raise _bad("capabilities are a list of lists, such as [[gpu, compute, utility]]")
     return (
         DeviceRequest(
             count=selection.count,
             device_ids=selection.device_ids,
-            capabilities=tuple(tuple(entry) for entry in capabilities),
+            capabilities=tuple(tuple(entry) for entry in asked),
         ),
     )
 

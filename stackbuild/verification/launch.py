@@ -8,13 +8,14 @@ import tarfile
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from stackbuild.engine.container import Container
 from stackbuild.engine.docker_engine import Engine
-from stackbuild.engine.models import DeviceRequest, ImageInfo, Mount
+from stackbuild.engine.models import ImageInfo, Mount
 from stackbuild.errors import NotJudgedError
 from stackbuild.progress import Observer
+from stackbuild.verification.injection import Injected
 from stackbuild.verification.model import SuiteRun
 from stackbuild.verification.plan import RESULTS_FOLDER, SUITE_FOLDER
 from stackbuild.verification.suite_output import SuiteOutput
@@ -32,7 +33,7 @@ INTERPRETERS = (
 )
 _RESULTS_OPTIONS = "rw,size=256m,mode=1777"
 # How the OCI runtimes word a program that is not there or cannot be run.
-_NO_PROGRAM = re.compile(
+NO_PROGRAM = re.compile(
     r"executable file not found|exec: .*(no such file or directory|permission denied|is a directory)", re.S
 )
 _EXIT_TIMEOUT = 30.0
@@ -42,13 +43,16 @@ _EXIT_TIMEOUT = 30.0
 class LaunchOptions:
     """How the container is run.
 
-    ``limit`` is in seconds, for the whole run. ``shm_size`` is bytes or for example ``1g``.
+    ``user`` is the image's own when None; ``limit`` is in seconds, for the whole run; ``shm_size`` is bytes or
+    for example ``1g``; with ``read_only`` the root file system is, and /tmp is in memory.
     """
 
     interpreters: tuple[str, ...] = INTERPRETERS
-    device_requests: tuple[DeviceRequest, ...] = ()
-    runtime: str | None = None
+    injected: Injected = field(default_factory=Injected)
+    user: str | None = None
     shm_size: str | None = None
+    ulimits: Mapping[str, int] = field(default_factory=dict)
+    read_only: bool = False
     limit: float = 900.0
 
 
@@ -86,17 +90,21 @@ def run_suite(
                         image.id,
                         _command(interpreter),
                         mounts=[Mount(volume, SUITE_FOLDER)],
-                        tmpfs={RESULTS_FOLDER: _RESULTS_OPTIONS},
+                        tmpfs=_memory_folders(options),
+                        user=options.user,
                         shm_size=options.shm_size,
-                        device_requests=options.device_requests,
-                        runtime=options.runtime,
+                        ulimits=options.ulimits,
+                        read_only=options.read_only,
+                        device_requests=options.injected.device_requests,
+                        runtime=options.injected.runtime,
+                        environment=options.injected.environment,
                     )
                 )
                 chunks = container.attach()
                 try:
                     container.start()
                 except NotJudgedError as error:
-                    if not _NO_PROGRAM.search(error.detail):
+                    if not NO_PROGRAM.search(error.detail):
                         raise
                     tried.append(interpreter)
                     continue
@@ -113,6 +121,11 @@ def _command(interpreter: str) -> Sequence[str]:
     # -B: no byte-code is written; -u: results come as they are made.
     archive, plan = f"{SUITE_FOLDER}/{ARCHIVE_NAME}", f"{SUITE_FOLDER}/{PLAN_NAME}"
     return [interpreter, "-B", "-u", archive, plan, RESULTS_FOLDER]
+
+
+def _memory_folders(options: LaunchOptions) -> Mapping[str, str]:
+    folders = {RESULTS_FOLDER: _RESULTS_OPTIONS}
+    return {**folders, "/tmp": "rw,mode=1777"} if options.read_only else folders  # noqa: S108 - in the container
 
 
 def _fill(engine: Engine, image: ImageInfo, volume: str, files: Mapping[str, bytes]) -> None:

@@ -11,7 +11,10 @@ from stackbuild.frozen_model import FrozenModel
 from stackbuild.verification.promise import Promise
 
 Outcome = Literal["measured", "raised", "crashed", "killed", "hung", "garbled", "skipped"]
-Injection = Literal["auto", "hook", "runtime", "cdi"]
+# As asked for: ``auto`` takes the first that works, ``all`` repeats the run in each.
+Injection = Literal["auto", "hook", "runtime", "cdi", "all"]
+# As it was done.
+InjectedBy = Literal["none", "hook", "runtime", "cdi", "all"]
 
 
 class GateResult(FrozenModel):
@@ -79,7 +82,7 @@ class VerificationReport(FrozenModel):
     suite_version: str
     suite_sha256: str
     host: HostBasics
-    injection: Injection = "auto"
+    injection: InjectedBy = Field(default="none", description="how the GPUs reached the container")
     gpus: str = Field(description="the GPU selection: all, none, a number, device=…")
     started: str = Field(description="RFC 3339, UTC")
     seconds: float
@@ -107,7 +110,7 @@ class VerificationReport(FrozenModel):
         return (
             ("image", self.image.id),
             ("promised", f"{promised[self.promise.source]} ({self.promise.device})"),
-            ("GPUs", self.gpus),
+            ("GPUs", self.gpus if self.injection == "none" else f"{self.gpus}, by {self.injection}"),
             (
                 "host",
                 f"Docker {self.host.engine}, {self.host.architecture}, Linux {self.host.kernel}".rstrip(),

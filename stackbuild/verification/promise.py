@@ -73,6 +73,9 @@ class Promise(PromiseModel):
     onnx_model: str | None = Field(default=None, description="path of the stack's own model")
     onnx_model_sha256: str | None = None
     shm_size: str | None = Field(default=None, description="size of /dev/shm, for example 1g")
+    user: str | None = Field(default=None, description="user to run as; None for the image's own")
+    ulimits: Mapping[str, int] = Field(default_factory=dict)
+    read_only: bool = False
     compatibility: Compatibility | None = Field(
         default=None, description="the loosest way in which a driver may serve the image; None: nobody says"
     )
@@ -231,6 +234,9 @@ def _verify_part(spec: StackSpec, spec_folder: Path) -> dict[str, Any]:
         "onnx_model": str(model) if model else None,
         "onnx_model_sha256": hashlib.sha256(model.read_bytes()).hexdigest() if model else None,
         "shm_size": spec.verify.shm_size,
+        "user": spec.verify.user,
+        "ulimits": dict(spec.verify.ulimits),
+        "read_only": spec.verify.read_only,
         "compatibility": spec.target.compatibility,
     }
 

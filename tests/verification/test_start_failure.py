@@ -29,7 +29,6 @@ REQUIREMENT = (
             "toolkit-not-installed",
             "reserve GPUs",
         ),
-        (REQUIREMENT, "gpu-request-refused", "unsatisfied condition: cuda>=12.8"),
         (
             "CDI device injection failed: unresolvable CDI devices nvidia.com/gpu=all",
             "gpu-request-refused",
@@ -46,3 +45,19 @@ def test_the_hosts_fault_is_an_error_in_one_sentence(message: str, code: str, wo
     assert finding.next_step
     assert finding.details["engine"] == message
     assert exit_code_of([finding]) is ExitCode.NOT_JUDGED
+
+
+@pytest.mark.parametrize(
+    ("demand", "code"),
+    [
+        ("cuda>=12.8", "driver-too-old"),
+        ("brand = tesla", "requirement-not-met"),
+        ("arch>=8.0", "requirement-not-met"),
+    ],
+)
+def test_a_demand_of_the_image_that_does_not_hold_has_the_verdict_that_check_gives(
+    demand: str, code: str
+) -> None:
+    finding = judge_start_failure(REQUIREMENT.replace("cuda>=12.8", demand))
+    assert finding.code == code
+    assert exit_code_of([finding]) is ExitCode.GATE_FAILED

@@ -136,10 +136,10 @@ def _compat(results: Mapping[str, GateResult]) -> CompatLibrary | None:
     loaded = is_compat(driver["file"])
     files = [driver["file"]] if loaded else driver["compat_files"]
     releases = [release_of(path) for path in files if release_of(path)]
-    if not releases:
+    if not releases and not loaded:
         return None
     cuda = _release(driver["version"]) if loaded and driver["version"] else None
-    return compat_library(releases[0], cuda, loaded_first=loaded)
+    return compat_library(releases[0] if releases else None, cuda, loaded_first=loaded)
 
 
 def _once(judged: Sequence[Finding]) -> list[Finding]:

@@ -15,11 +15,14 @@ _REFUSED = re.compile(
     r"nvidia-container-runtime-hook|NVIDIA Container Runtime Hook",
     re.I,
 )
+# What nvidia-container-cli says when the image's NVIDIA_REQUIRE_* does not hold; cuda and driver speak of the
+# driver, arch and brand of the GPU.
+_REQUIREMENT = re.compile(r"unsatisfied condition: ((cuda|driver|arch|brand)\s*[<>=!]+\s*[\w.]+)")
 _LAST_CAUSE = re.compile(r"(?:nvidia-container-cli: |CDI device injection failed: )(.+)", re.S)
 
 
 def judge_start_failure(message: str) -> Finding:
-    """The ERROR that an engine's refusal to start a container stands for.
+    """What an engine's refusal to start a container stands for: the image's own demand is a FAIL, all else an ERROR.
 
     Args:
         message: The engine's words.
@@ -30,6 +33,17 @@ def judge_start_failure(message: str) -> Finding:
             "toolkit-not-installed",
             Verdict.ERROR,
             "this host's Docker cannot reserve GPUs: the NVIDIA Container Toolkit is not installed or not configured",
+            details=details,
+        )
+    requirement = _REQUIREMENT.search(message)
+    if requirement is not None:
+        demand = " ".join(requirement[1].split())
+        return finding(
+            "driver-too-old" if requirement[2] in ("cuda", "driver") else "requirement-not-met",
+            Verdict.FAIL,
+            f"the toolkit refuses to start the image on this host: it demands {demand}",
+            measured="the host's driver and GPUs",
+            required=demand,
             details=details,
         )
     if _REFUSED.search(message):

@@ -20,7 +20,8 @@ def load(options: Dict[str, Any]) -> Dict[str, Any]:
 
     seconds = round(time.monotonic() - began, 4)
     # Read from the build itself; torch.cuda.get_arch_list() would initialise CUDA, which no fork survives.
-    flags = torch._C._cuda_getArchFlags() if hasattr(torch._C, "_cuda_getArchFlags") else None
+    arch_flags = getattr(getattr(torch, "_C", None), "_cuda_getArchFlags", None)
+    flags = arch_flags() if arch_flags is not None else None
     return {
         "seconds": seconds,
         "version": str(torch.__version__),
