@@ -94,7 +94,7 @@ ensure_venv() {
     wanted=$(cat "$ROOT/pyproject.toml" "${BASH_SOURCE[0]}" | sha256sum | cut -c1-64)
     stamp=$VENV/.set-up-$1
     # The tools include the package; a checkout that was moved needs its environment anew.
-    if [ -x "$VENV/bin/python" ] && cat "$stamp" "$VENV/.set-up-tools" 2>/dev/null | grep -qxF "$wanted $ROOT"; then
+    if [ -x "$VENV/bin/python" ] && grep -qsxF "$wanted $ROOT" "$stamp" "$VENV/.set-up-tools"; then
         return 0
     fi
     if ! { [ -x "$VENV/bin/python" ] && new_enough "$VENV/bin/python" && "$VENV/bin/python" -m pip -V >/dev/null 2>&1; }; then
