@@ -152,10 +152,10 @@ def test_no_engine_could_not_be_judged(
 
 @pytest.fixture
 def slow_stack(folder: Folder, debian_python_image: str, site_file: Any) -> str:
-    """A stack whose layers take a while: 150 MB of a wheel."""
+    """A stack whose layers take a while, with a wheel large enough to be loaded early."""
     wheels = folder.path / "wheels"
     wheel = make_wheel(
-        wheels, "lib", "1.0", files={"lib/__init__.py": "A = 1\n", "lib/big.bin": os.urandom(150_000_000)}
+        wheels, "lib", "1.0", files={"lib/__init__.py": "A = 1\n", "lib/big.bin": os.urandom(60_000_000)}
     )
     site_file(indexes={"default": {"folder": str(wheels)}})
     name = folder.name("slow")
@@ -186,8 +186,11 @@ def test_an_interrupt_in_each_stage_leaves_nothing(
                 break
         time.sleep(0.05)
         process.send_signal(number)
+        guard = threading.Timer(120, process.kill)
+        guard.start()
         told = process.stderr.read()
-        assert process.wait(60) == 130, told
+        guard.cancel()
+        assert process.wait() == 130, told
     assert "interrupted; nothing left behind" in told
     assert left_by(folder.engine, process.pid) == []
     assert folder.engine.image(f"{slow_stack}:latest") is None
@@ -246,7 +249,7 @@ def test_an_engine_that_dies_mid_build_could_not_be_judged(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    cut = CutEngine(folder.path / "engine.sock", after=60_000_000)
+    cut = CutEngine(folder.path / "engine.sock", after=30_000_000)
     with monkeypatch.context() as patched:
         patched.setenv("DOCKER_HOST", f"unix://{cut.path}")
         assert run(["build", slow_stack]) == 5
