@@ -16,7 +16,6 @@ STARTED = "io.stackbuild.started"
 GPUS = "io.stackbuild.gpus"  # compute capabilities that were judged on: sm_80 sm_90
 CONFIG = "io.stackbuild.config"  # digest of the configuration that a document is about
 CREATED = "org.opencontainers.image.created"
-TITLE = "org.opencontainers.image.title"
 
 _OCI = "org.opencontainers.image."
 

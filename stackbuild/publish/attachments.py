@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from stackbuild.publish.annotations import COMPLETE, CONFIG, CREATED, GPUS, STARTED, TITLE, VERDICT
+from stackbuild.publish.annotations import COMPLETE, CONFIG, CREATED, GPUS, STARTED, VERDICT
 from stackbuild.registry.client import RegistryClient
 from stackbuild.registry.referrers import Referrer, attach, attached_content, list_referrers
 from stackbuild.registry.writer import RegistryWriter
@@ -30,11 +30,13 @@ class Attachment:
 
     Attributes:
         type: Artifact and media type.
+        name: Its file name.
         content: The document.
         annotations: What a reader learns without fetching it.
     """
 
     type: str
+    name: str
     content: bytes
     annotations: Mapping[str, str]
 
@@ -55,10 +57,10 @@ def sbom_attachment(document: bytes, config_digest: str) -> Attachment:
         config_digest: Of the image it is of.
     """
     stamped = json.loads(document).get("metadata", {}).get("timestamp", "")
-    annotations = {TITLE: "sbom.cdx.json", CONFIG: config_digest}
+    annotations = {CONFIG: config_digest}
     if stamped:
         annotations[CREATED] = str(stamped)
-    return Attachment(SBOM_TYPE, document, annotations)
+    return Attachment(SBOM_TYPE, "sbom.cdx.json", document, annotations)
 
 
 def report_attachment(
@@ -82,7 +84,8 @@ def report_attachment(
     }
     if gpus:
         annotations[GPUS] = " ".join(gpus)
-    return Attachment(type_, render_json(report).encode(), annotations)
+    name = "scan.json" if type_ == SCAN_TYPE else "verification.json"
+    return Attachment(type_, name, render_json(report).encode(), annotations)
 
 
 def verification_attachment(report: VerificationReport, config_digest: str) -> Attachment:
@@ -115,6 +118,7 @@ def attach_document(
         artifact_type=document.type,
         content=document.content,
         media_type=document.type,
+        name=document.name,
         annotations=document.annotations,
     )
 

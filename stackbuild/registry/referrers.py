@@ -19,8 +19,12 @@ from stackbuild.errors import LockError, NotJudgedError
 from stackbuild.registry.client import OCI_INDEX, OCI_MANIFEST, RegistryClient
 from stackbuild.registry.writer import EMPTY_JSON, EMPTY_TYPE, RegistryWriter
 
+# The OCI image specification's annotation of a file's name.
+_TITLE = "org.opencontainers.image.title"
 _PAGES = 50
 _TRIES = 8
+# Seconds; much longer than a writer takes from reading the index to writing it.
+_SETTLED = 0.3
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,7 @@ def attach(
     artifact_type: str,
     content: bytes,
     media_type: str,
+    name: str,
     annotations: Mapping[str, str],
     sleep: Callable[[float], None] = time.sleep,
 ) -> str:
@@ -77,6 +82,7 @@ def attach(
         artifact_type: What the document is.
         content: The document.
         media_type: Its media type.
+        name: Its file name, for tools that write it to a disk.
         annotations: Of the attached manifest.
         sleep: How to wait for others that attach at the same time.
 
@@ -92,7 +98,13 @@ def attach(
         "mediaType": OCI_MANIFEST,
         "artifactType": artifact_type,
         "config": {"mediaType": EMPTY_TYPE, **writer.put_bytes(image, EMPTY_JSON)},
-        "layers": [{"mediaType": media_type, **writer.put_bytes(image, content)}],
+        "layers": [
+            {
+                "mediaType": media_type,
+                **writer.put_bytes(image, content),
+                "annotations": {_TITLE: name},
+            }
+        ],
         "subject": {key: subject[key] for key in ("mediaType", "digest", "size")},
         "annotations": dict(sorted(annotations.items())),
     }
@@ -167,15 +179,18 @@ def _add_to_tag(
     entry: Mapping[str, Any],
     sleep: Callable[[float], None],
 ) -> None:
-    """Add an entry to the tag schema's index, and look whether it stayed: others may write at the same time."""
+    """Add an entry to the tag schema's index, and look a moment later whether it stayed.
+
+    The registry lets the last writer win, and one who read before this entry was there may write after it.
+    """
     for attempt in range(_TRIES):
         entries = _from_tag(writer.client, image, subject)
         if _has(entries, entry):
             return
         index = {"schemaVersion": 2, "mediaType": OCI_INDEX, "manifests": _in_order([*entries, entry])}
         writer.put_manifest(image, referrers_tag(subject), json.dumps(index).encode(), OCI_INDEX)
-        if attempt:
-            sleep(random.uniform(0.05, 0.3) * attempt)  # noqa: S311 - keeps two writers from going in step
+        # Random, so that two writers do not go in step.
+        sleep(_SETTLED * random.uniform(1, 2 + attempt))  # noqa: S311
     if not _has(_from_tag(writer.client, image, subject), entry):
         raise NotJudgedError(
             "others keep attaching to the same image, and the registry lets the last writer win",

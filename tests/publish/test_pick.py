@@ -154,6 +154,7 @@ def test_inspect_reads_a_registry_without_fetching_layers(
             artifact_type="application/vnd.cyclonedx+json",
             content=json.dumps(bom).encode(),
             media_type="application/vnd.cyclonedx+json",
+            name="document",
             annotations={},
         )
         attach(
@@ -163,6 +164,7 @@ def test_inspect_reads_a_registry_without_fetching_layers(
             artifact_type="application/vnd.stackbuild.verification.v1+json",
             content=b"{}",
             media_type="application/json",
+            name="document",
             annotations={
                 "io.stackbuild.verdict": "PASS",
                 "io.stackbuild.complete": "true",

@@ -168,8 +168,8 @@ def test_referrers_are_kept_by_the_tag_schema_where_there_is_no_api(
             artifact_type="application/vnd.example.report",
             content=f"report {number}".encode(),
             media_type="text/plain",
+            name="document",
             annotations={"number": str(number)},
-            sleep=lambda _: None,
         )
 
     first = add(1)
