@@ -32,6 +32,11 @@ _AREAS = {
     "store": ("Store and transfers", ""),
     "build": ("Layers and builds", ""),
     "engine": ("Docker engine and images", ""),
+    "scan": (
+        "Gates on what is in an image: `stackbuild scan`",
+        "They are judged from the image's files, without starting it. Those that the static or the runtime gates\n"
+        "judge as well are described there.\n",
+    ),
     "runtime": (
         "Runtime gates: `stackbuild verify`",
         """\

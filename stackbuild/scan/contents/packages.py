@@ -1,0 +1,85 @@
+"""The distribution and its packages: debs, rpms, apks; conda's packages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from stackbuild.scan.image_files import ImageFiles
+
+_DATABASES = {"dpkg": "deb", "apk": "apk", "rpm": "rpm"}
+
+
+@dataclass(frozen=True, slots=True)
+class OsRelease:
+    """The distribution, as os-release(5) names it."""
+
+    id: str = ""
+    version_id: str = ""
+    codename: str = ""
+    pretty_name: str = ""
+
+    @property
+    def key(self) -> str:
+        """As the facts name distributions, for example ``ubuntu24.04``; empty when unknown."""
+        return f"{self.id}{self.version_id}" if self.id else ""
+
+
+@dataclass(frozen=True, slots=True)
+class SystemPackage:
+    """One package of the distribution or of conda.
+
+    Attributes:
+        kind: ``deb``, ``rpm``, ``apk`` or ``conda``.
+        name: Its name.
+        version: Its version; of rpm with epoch and release.
+        architecture: As its own system names it; of conda the platform.
+        source: The source package, or conda's channel.
+        size: Bytes installed as the database says; 0 when it does not.
+        database: Where it is recorded.
+        layer: The layer that database comes from.
+    """
+
+    kind: str
+    name: str
+    version: str
+    architecture: str
+    source: str
+    size: int
+    database: str
+    layer: int
+
+
+def os_release(files: ImageFiles) -> OsRelease:
+    """The distribution; empty fields for an image that does not say."""
+    target = files.resolve("etc/os-release") or files.resolve("usr/lib/os-release")
+    found: Mapping[str, str] = (files.fact("os-release", target) if target else None) or {}
+    if not found:
+        found = next((value for _, _, value in files.facts("os-release")), {})
+    return OsRelease(
+        found.get("ID", ""),
+        found.get("VERSION_ID", ""),
+        found.get("VERSION_CODENAME", ""),
+        found.get("PRETTY_NAME", ""),
+    )
+
+
+def system_packages(files: ImageFiles) -> tuple[SystemPackage, ...]:
+    """Every package that a package manager's database names, by kind and name."""
+    return tuple(
+        sorted(_packages(files), key=lambda item: (item.kind, item.name, item.version, item.database))
+    )
+
+
+def _packages(files: ImageFiles) -> Iterator[SystemPackage]:
+    for reader, kind in _DATABASES.items():
+        for path, layer, rows in files.facts(reader):
+            for name, version, architecture, source, size in rows:
+                # dpkg and apk count in KiB and bytes.
+                bytes_installed = size * 1024 if kind == "deb" else size
+                yield SystemPackage(kind, name, version, architecture, source, bytes_installed, path, layer)
+    for path, layer, value in files.facts("json"):
+        if "/conda-meta/" in f"/{path}":
+            yield SystemPackage(
+                "conda", value["name"], value["version"], value["subdir"], value["channel"], 0, path, layer
+            )

@@ -1,0 +1,92 @@
+"""Where an image's bytes are: by layer, by owner, and what could be saved."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from stackbuild.scan.contents.cuda import CudaLibrary
+from stackbuild.scan.contents.python import PythonContents
+from stackbuild.scan.contents.unwanted import Leftover
+from stackbuild.scan.image_files import ImageFiles
+
+_DISTRIBUTION_FOLDERS = ("usr/", "lib/", "bin/", "sbin/", "lib64/", "etc/", "var/")
+_OWN_FOLDERS = ("usr/local/", "usr/src/")
+
+
+@dataclass(frozen=True, slots=True)
+class Saving:
+    """Bytes that the image could do without.
+
+    Attributes:
+        what: What they are.
+        size: Bytes.
+        how: How to be rid of them.
+    """
+
+    what: str
+    size: int
+    how: str
+
+
+def size_by_owner(files: ImageFiles, python: PythonContents) -> dict[str, int]:
+    """Bytes by owner, largest first: distributions with their versions, the distribution's own files, folders."""
+    sizes: dict[str, int] = defaultdict(int)
+    names = [f"{item.name} {item.version}" for item in python.distributions]
+    for path, (entry, _) in files.items():
+        if entry.size:
+            number = python.owners.get(path)
+            sizes[names[number] if number is not None else _folder(path)] += entry.size
+    return dict(sorted(sizes.items(), key=lambda item: (-item[1], item[0])))
+
+
+def _folder(path: str) -> str:
+    if path.endswith(".pyc"):
+        return "byte-code"
+    if path.startswith(_DISTRIBUTION_FOLDERS) and not path.startswith(_OWN_FOLDERS):
+        return "the distribution"
+    return "/" + "/".join(path.split("/")[: 3 if path.startswith("usr/") else 2])
+
+
+def savings(
+    files: ImageFiles, cuda: Sequence[CudaLibrary], leftovers: Iterable[Leftover]
+) -> tuple[Saving, ...]:
+    """What could be saved, largest first."""
+    found = [*_twice(cuda), *_hidden(files)]
+    found += [
+        Saving(item.kind, item.size, "Remove it in the step that made it, or build with the cache mounted.")
+        for item in leftovers
+    ]
+    archives = sum(
+        entry.size for path, (entry, _) in files.items() if path.endswith(".a") and entry.kind == "file"
+    )
+    found.append(
+        Saving("static libraries (*.a)", archives, "Take a -base or -runtime flavour in place of -devel.")
+    )
+    return tuple(sorted((item for item in found if item.size), key=lambda item: (-item.size, item.what)))
+
+
+def _twice(cuda: Sequence[CudaLibrary]) -> Iterable[Saving]:
+    """CUDA both in the base and in the wheels: of each library that is there twice, the base's copy."""
+    in_wheels = {item.family for item in cuda if item.owner}
+    spare = [item for item in cuda if not item.owner and item.family in in_wheels]
+    if spare:
+        families = ", ".join(sorted({item.family for item in spare}))
+        yield Saving(
+            f"CUDA libraries that the wheels bring too ({families})",
+            sum(item.size for item in spare),
+            "Take a -base image: the wheels bring CUDA themselves.",
+        )
+
+
+def _hidden(files: ImageFiles) -> Iterable[Saving]:
+    layers: dict[int, int] = defaultdict(int)
+    for item in files.hidden:
+        layers[item.layer] += item.size
+    for layer, size in layers.items():
+        yield Saving(
+            f"files of layer {layer} that later layers delete or replace",
+            size,
+            "Delete them in the step that makes them; a later layer only hides them.",
+        )

@@ -1,0 +1,1 @@
+"""Gates over what a scan found; rules about versions and architectures are those of ``compat``."""

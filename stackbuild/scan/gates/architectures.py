@@ -1,0 +1,82 @@
+"""Gate ``arch-not-covered`` over every library with GPU code; the rule is that of ``compat.architecture``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from stackbuild.compat.architecture import judge_architecture
+from stackbuild.compat.contents import torch_variant_of
+from stackbuild.compat.subject import CudaComponent, GpuOffer, HostOffer
+from stackbuild.compat.versions import CudaVersion, parse_variant
+from stackbuild.facts.tables import Facts
+from stackbuild.findings import Finding, Verdict
+from stackbuild.scan.contents.python import PythonDistribution
+from stackbuild.scan.elf_record import Library
+from stackbuild.scan.scan import Scan
+
+
+def judge_architectures(scan: Scan, target: HostOffer | None, facts: Facts) -> Iterator[Finding]:
+    """Every library with GPU code against every GPU of the target.
+
+    Args:
+        scan: The image.
+        target: The GPUs and the oldest driver it must run on; None when nobody named any.
+        facts: For the next step, and what torch's variants mean.
+    """
+    with_code = [library for library in scan.libraries.values() if library.gpu is not None]
+    if not with_code:
+        return
+    if target is None or not target.gpus:
+        yield Finding(
+            code="arch-not-covered",
+            verdict=Verdict.SKIP,
+            subject=f"{len(with_code)} libraries with GPU code",
+            summary="No GPU is named that the image must run on, so the architectures of its libraries were not judged.",
+            next_step="Name GPUs with --gpu, or a stack that has target.gpus.",
+        )
+        return
+    for gpu in target.gpus:
+        findings = [_judged(scan, library, gpu, target, facts) for library in with_code]
+        yield from (finding for finding in findings if finding.verdict is not Verdict.PASS)
+        passed = [finding for finding in findings if finding.verdict is Verdict.PASS]
+        if passed:
+            yield _covered(gpu, passed)
+
+
+def _judged(scan: Scan, library: Library, gpu: GpuOffer, target: HostOffer, facts: Facts) -> Finding:
+    owner = scan.python.owner(library.path)
+    code = library.gpu
+    assert code is not None
+    component = CudaComponent(
+        library.name,
+        f"({owner.name} {owner.version})" if owner else "",
+        _cuda_of(owner, scan, facts),
+        code.sm,
+        code.compute,
+    )
+    finding = judge_architecture(component, gpu, target.max_cuda, facts)
+    details = {**finding.details, "path": library.path, "sm": list(code.sm), "ptx": list(code.compute)}
+    if code.damaged:
+        details["note"] = "the GPU code is damaged; what could be read was judged"
+    return finding.model_copy(update={"details": details})
+
+
+def _cuda_of(owner: PythonDistribution | None, scan: Scan, facts: Facts) -> CudaVersion | None:
+    if owner is None or owner.key != "torch" or scan.machine not in ("x86_64", "aarch64"):
+        return None
+    variant = torch_variant_of(owner.version, scan.machine, facts)
+    return parse_variant(variant) if variant else None
+
+
+def _covered(gpu: GpuOffer, passed: Sequence[Finding]) -> Finding:
+    slow = [finding for finding in passed if finding.details.get("note") == "ptx-jit"]
+    by_ptx = f"; {len(slow)} of them compile PTX at first use" if slow else ""
+    return Finding(
+        code="arch-not-covered",
+        verdict=Verdict.PASS,
+        subject=f"{len(passed)} libraries on {gpu.name}",
+        measured=f"{len(passed)} libraries covered",
+        required=f"code for compute capability {gpu.compute_capability}",
+        summary=f"{len(passed)} libraries have code that {gpu.name} ({gpu.compute_capability}) runs{by_ptx}.",
+        details={"libraries": [str(finding.details["path"]) for finding in passed]},
+    )

@@ -1,0 +1,108 @@
+"""An image in the engine. The engine's own archive of it is the slowest way to its layers, so it is the last.
+
+A layer is read from the store when stackbuild made it or fetched it before; else from the folder that overlay2
+keeps it in, where this user may read that; else from ``docker save``, which writes the whole image out.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from stackbuild.engine.docker_engine import Engine
+from stackbuild.engine.models import ImageInfo
+from stackbuild.errors import NotJudgedError, ScanError
+from stackbuild.scan.layer_scanner import scan_folder, scan_tar
+from stackbuild.scan.sources.archive import ArchiveSource
+from stackbuild.scan.sources.interface import Done, ImageDescription, commands_of
+from stackbuild.store.store import Store
+
+
+class EngineSource:
+    """An image that the engine has.
+
+    Args:
+        engine: The engine.
+        reference: Name or id of the image.
+        store: Where tars of layers may be; None to look at none.
+        folders: Whether overlay2's folders may be read.
+
+    Raises:
+        NotJudgedError: ``image-missing``.
+    """
+
+    def __init__(
+        self, engine: Engine, reference: str, *, store: Store | None = None, folders: bool = True
+    ) -> None:
+        image = engine.image(reference)
+        if image is None:
+            raise NotJudgedError(
+                "The engine does not have this image.",
+                code="image-missing",
+                where=reference,
+                do="Build it, or pull it first.",
+            )
+        self._engine, self._reference, self._store = engine, reference, store
+        self._image = image
+        self._folders = dict(zip(image.diff_ids, image.layer_folders, strict=False)) if folders else {}
+        self._containerd = engine.info().containerd_store
+
+    def describe(self) -> ImageDescription:
+        """The image's description as the engine gives it."""
+        image = self._image
+        config = {
+            "os": image.os,
+            "architecture": image.architecture,
+            "created": image.created,
+            "config": dict(image.config),
+            "rootfs": {"type": "layers", "diff_ids": list(image.diff_ids)},
+            "history": _history(image),
+        }
+        return ImageDescription(
+            self._reference,
+            config,
+            image.diff_ids,
+            "" if self._containerd else image.id,
+            commands_of(config, len(image.diff_ids)),
+        )
+
+    def scan_layers(self, wanted: Sequence[str], done: Done) -> None:
+        """Scan the wanted layers, each from where it is read fastest."""
+        tars = self._store.layer_tars() if self._store is not None else {}
+        left: list[str] = []
+        for diff_id in wanted:
+            tar = tars.get(diff_id)
+            folder = self._folders.get(diff_id)
+            if folder is not None and os.access(folder, os.R_OK | os.X_OK):
+                try:
+                    done(diff_id, scan_folder(Path(folder), where=f"{self._reference}: {diff_id}"))
+                except ScanError as error:
+                    if error.code != "layer-unreadable":
+                        raise
+                else:
+                    continue
+            if tar is not None:
+                with tar.open("rb") as stream:
+                    done(diff_id, scan_tar(stream, seekable=True, where=f"{self._reference}: {diff_id}"))
+                continue
+            left.append(diff_id)
+        if left:
+            self._from_archive(left, done)
+
+    def _from_archive(self, wanted: Sequence[str], done: Done) -> None:
+        with tempfile.NamedTemporaryFile(suffix=".tar") as copy:
+            for chunk in self._engine.save(self._image.id):
+                copy.write(chunk)
+            copy.flush()
+            with ArchiveSource(Path(copy.name), platform=self.describe().platform, trusted=True) as archive:
+                archive.scan_layers(wanted, done)
+
+
+def _history(image: ImageInfo) -> list[dict[str, object]]:
+    """The engine lists the newest first and gives sizes; an entry of no size is taken for one without a layer."""
+    return [
+        {"created_by": str(entry.get("CreatedBy") or ""), "empty_layer": not entry.get("Size")}
+        for entry in reversed(image.history)
+    ]
