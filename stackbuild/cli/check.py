@@ -130,6 +130,8 @@ def _hosts(
 def _subjects(
     here: Project, names: tuple[str, ...], everything: bool, facts: Facts, specs: dict[str, LoadedSpec]
 ) -> list[tuple[tuple[Subject, ...], HostOffer | None]]:
+    from dataclasses import replace
+
     from stackbuild.compat.offer import target_offer
     from stackbuild.compat.subjects import subject_of_stack
     from stackbuild.lock.path import lock_path
@@ -148,7 +150,8 @@ def _subjects(
         specs[str(path)] = loaded
         target = target_offer(spec.target, facts) if spec.target.driver or spec.target.gpus else None
         if spec.external is not None:
-            found.append(((_image_subject(here, spec.external, loaded, facts),), target))
+            subject = _image_subject(here, spec.external, loaded, facts)
+            found.append(((replace(subject, path=str(path)),), target))
             continue
         lock, stale = _lock(loaded) if lock_path(path).exists() else (None, "")
         found.append((subject_of_stack(spec, str(path), lock, stale, facts), target))
@@ -177,7 +180,8 @@ def _image_subject(here: Project, reference: str, loaded: LoadedSpec | None, fac
         repository, tag, _ = split_reference(reference)
         if not is_cuda_image(repository) or parse_cuda_tag(tag) is None:
             raise
-        return subject_of_cuda_tag(reference, repository, tag, str(error.what), facts)
+        spec = loaded.spec if loaded else None
+        return subject_of_cuda_tag(reference, repository, tag, str(error.what), facts, spec)
     name = loaded.spec.name if loaded else reference
     return subject_of_image(name, image.config, image.platform, image.pins, loaded.spec if loaded else None)
 

@@ -106,26 +106,36 @@ def subject_of_image(
     )
 
 
-def subject_of_cuda_tag(name: str, image: str, tag: str, why: str, facts: Facts) -> Subject:
+def subject_of_cuda_tag(
+    reference: str, image: str, tag: str, why: str, facts: Facts, spec: StackSpec | None = None
+) -> Subject:
     """An nvidia/cuda image that neither engine nor registry could be asked for, by its tag and the facts.
 
     Args:
-        name: The reference.
+        reference: The reference.
         image: Repository.
         tag: Tag.
         why: Why it could not be read.
         facts: The fact tables.
+        spec: The external stack's spec; None for a plain reference.
     """
     noted = Finding(
         code="judged-from-tag",
         verdict=Verdict.WARN,
-        subject=name,
+        subject=reference,
         measured="its tag",
         required="its configuration",
-        summary=f"{name} could not be read ({why.rstrip('.')}), so it was judged from its tag and the facts.",
-        next_step=f"docker pull {name} and check again, to judge what the image really says.",
+        summary=f"{reference} could not be read ({why.rstrip('.')}), so it was judged from its tag and the facts.",
+        next_step=f"docker pull {reference} and check again, to judge what the image really says.",
     )
-    return Subject(contents_of_cuda_tag(name, image, tag, facts), "image", noted=(noted,))
+    contents = contents_of_cuda_tag(spec.name if spec else reference, image, tag, facts)
+    return Subject(
+        contents,
+        "image",
+        accepts=spec.target.compatibility if spec else None,
+        waivers=spec.waivers if spec else (),
+        noted=(noted,),
+    )
 
 
 def _unlocked(contents: Contents) -> Contents:
