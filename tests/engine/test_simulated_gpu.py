@@ -9,7 +9,7 @@ import pytest
 
 from stackbuild.engine.models import DeviceRequest
 from stackbuild.errors import NotJudgedError
-from stackbuild.verification.gpus import CAPABILITIES, device_requests, parse_gpus
+from stackbuild.verification.gpus import device_requests, parse_gpus
 from tests.simulated_gpu.compile import libcuda, libcuda_stub, libnvidia_ml
 from tests.simulated_gpu.fixtures import OnSimulatedHost
 from tests.simulated_gpu.images import python_image
@@ -23,7 +23,6 @@ pytestmark = pytest.mark.engine
 
 L4S = "driver-535-two-l4.yaml"
 MIB = 1 << 20
-ALL = DeviceRequest(count=-1, capabilities=CAPABILITIES)
 _UUIDS = [f"GPU-51300000-0000-4000-8000-{index:012x}" for index in (0, 1)]
 
 
@@ -34,6 +33,9 @@ def cdi(*names: str) -> DeviceRequest:
 def gpus(text: str) -> DeviceRequest:
     (request,) = device_requests(parse_gpus(text))
     return request
+
+
+ALL = gpus("all")
 
 
 def uuids(seen: Seen) -> list[str]:
@@ -143,7 +145,7 @@ def test_a_gpu_the_host_has_not_is_refused(
 
 
 def test_count_and_ids_together_are_refused_by_the_engine(simulated_host: OnSimulatedHost) -> None:
-    request = DeviceRequest(count=1, device_ids=("0",), capabilities=CAPABILITIES)
+    request = DeviceRequest(count=1, device_ids=("0",), capabilities=ALL.capabilities)
     with simulated_host(L4S) as engine:
         assert "cannot set both Count and DeviceIDs" in refusal(engine, python_image(engine), request)
 

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from stackbuild.engine.models import DeviceRequest
-from stackbuild.verification.gpus import CAPABILITIES
+from stackbuild.verification.gpus import GpuSelection, device_requests
 from tests.simulated_gpu.fixtures import SimulatedMachine
 from tests.simulated_gpu.host import load_host
 from tests.simulated_gpu.images import busybox_image
@@ -23,15 +22,14 @@ pytestmark = pytest.mark.engine
 _RUNS_UNTIL_KILLED = """
 import sys, time
 from pathlib import Path
-from stackbuild.verification.gpus import CAPABILITIES
-from stackbuild.engine.models import DeviceRequest
+from stackbuild.verification.gpus import GpuSelection, device_requests
 from tests.simulated_gpu.fixtures import SimulatedMachine
 from tests.simulated_gpu.host import load_host
 from tests.simulated_gpu.images import busybox_image
 machine = SimulatedMachine("hook", Path(sys.argv[1]))
 with machine.with_host(load_host("driver-470-t4.yaml")) as engine:
-    request = DeviceRequest(count=-1, capabilities=CAPABILITIES)
-    with engine.container(busybox_image(engine), ["sleep", "600"], device_requests=[request]) as container:
+    requests = device_requests(GpuSelection(count=-1))
+    with engine.container(busybox_image(engine), ["sleep", "600"], device_requests=requests) as container:
         container.start()
         print(engine.info().root_directory, flush=True)
         time.sleep(600)
@@ -73,9 +71,10 @@ def test_a_stopped_engine_leaves_nothing_behind(tmp_path: Path) -> None:
     try:
         with machine.with_host(load_host("driver-470-t4.yaml")) as engine:
             folder = Path(engine.info().root_directory).parent
-            request = DeviceRequest(count=-1, capabilities=CAPABILITIES)
             image = busybox_image(engine)
-            with engine.container(image, ["sleep", "600"], device_requests=[request]) as container:
+            with engine.container(
+                image, ["sleep", "600"], device_requests=device_requests(GpuSelection(count=-1))
+            ) as container:
                 container.start()
                 assert processes_of(folder)  # what is looked for below can be seen from here
                 assert mounts_below(folder) == []

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.simulated_gpu.injection import InjectedGpu, Injection, Node
-from tests.simulated_gpu.runtime_hook import HOST_FILE
+from tests.simulated_gpu.runtime_hook import HOST_FILE, LIBRARIES
 
 KIND = "nvidia.com/gpu"
-_LIBRARIES = "/usr/lib/x86_64-linux-gnu"
 
 
 def cdi_specification(injection: Injection, hook: Path) -> dict[str, Any]:
@@ -30,7 +29,7 @@ def cdi_specification(injection: Injection, hook: Path) -> dict[str, Any]:
         for number, (uuid, node) in enumerate(gpu.mig.items()):
             devices[f"{gpu.index}:{number}"] = devices[uuid] = [gpu.node, node]
     mounts = [(injection.host_file, HOST_FILE)]
-    mounts += [(library.source, f"{_LIBRARIES}/{library.name}") for library in injection.libraries]
+    mounts += [(library.source, f"{LIBRARIES}/{library.name}") for library in injection.libraries]
     return {
         "cdiVersion": "0.5.0",
         "kind": KIND,

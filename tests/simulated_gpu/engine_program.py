@@ -10,11 +10,10 @@ import os
 import re
 import shutil
 import subprocess
-import tarfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.support.cache import cache_root, cached
+from tests.support.cache import cached
 
 _SUITE = "trixie"
 _PACKAGES = ("docker.io", "containerd")
@@ -46,20 +45,15 @@ def engine_with_cdi() -> EngineProgram:
     major = re.search(r"version (\d+)", version)
     if major and int(major[1]) >= _OLDEST_WITH_CDI:
         return installed
-    archive = cached(f"engine-{_SUITE}.tar", _fetch)
-    folder = cache_root() / f"engine-{_SUITE}"
-    if not (folder / "complete").exists():
-        with tarfile.open(archive) as tar:
-            tar.extractall(folder, filter="data")
-        (folder / "complete").touch()
+    folder = cached(f"engine-{_SUITE}/complete", _fetch).parent
     return EngineProgram(
         str(folder / "usr/sbin/dockerd"), f"{folder}/usr/sbin:{folder}/usr/bin:{installed.path}"
     )
 
 
-def _fetch(target: Path) -> None:
-    """Download the packages from the mirror that the machine's own apt uses, unpack them into one tar."""
-    work = target.parent / f"{target.name}.work"
+def _fetch(marker: Path) -> None:
+    """Download the packages from the mirror that the machine's own apt uses, and unpack them beside ``marker``."""
+    work = marker.parent / "work"
     shutil.rmtree(work, ignore_errors=True)
     (work / "lists/partial").mkdir(parents=True)
     (work / "sources.list").write_text(f"deb [signed-by={_KEYRING}] {_debian_mirror()} {_SUITE} main\n")
@@ -71,12 +65,10 @@ def _fetch(target: Path) -> None:
     ]
     _run(["apt-get", "-qq", *options, "update"], work)
     _run(["apt-get", "-qq", *options, "download", *_PACKAGES], work)
-    for deb in sorted(work.glob("*.deb")):
-        _run(["dpkg-deb", "--extract", str(deb), str(work / "root")], work)
-    with tarfile.open(target, "w") as tar:
-        for folder in ("usr/bin", "usr/sbin"):
-            tar.add(work / "root" / folder, arcname=folder)
+    for deb in work.glob("*.deb"):
+        _run(["dpkg-deb", "--extract", str(deb), str(marker.parent)], work)
     shutil.rmtree(work)
+    marker.touch()
 
 
 def _debian_mirror() -> str:

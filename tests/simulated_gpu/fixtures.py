@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -66,12 +67,12 @@ class SimulatedMachine:
 
     def _add_program(self, name: str, module: str, call: str) -> Path:
         """A program on the daemon's PATH that calls ``main`` of a module of this folder."""
-        program = self._programs / name
-        program.write_text(
-            f"#!{sys.executable} -I\nimport sys\nfrom pathlib import Path\n"
-            f"sys.path.insert(0, {str(_REPOSITORY)!r})\n"
+        code = (
+            f"import sys\nfrom pathlib import Path\nsys.path.insert(0, {str(_REPOSITORY)!r})\n"
             f"from tests.simulated_gpu.{module} import main\n{call}\n"
         )
+        program = self._programs / name
+        program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -I -c {shlex.quote(code)} "$@"\n')
         program.chmod(0o755)
         return program
 

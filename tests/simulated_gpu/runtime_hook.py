@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import re
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from tests.simulated_gpu.requirement import RequirementError, require
 HOOK_NAME = "nvidia-container-runtime-hook"
 HOST_VARIABLE = "SIMULATED_GPU_HOST"  # names the folder with injection.json
 HOST_FILE = "/run/simulated-gpu/host.conf"
+LIBRARIES = f"/usr/lib/{platform.machine()}-linux-gnu"  # where Debian and Ubuntu keep libraries
 _CAPABILITIES = ("compat32", "compute", "display", "graphics", "ngx", "utility", "video")
 _DEVICES_CGROUP = Path("/sys/fs/cgroup/devices")
 
@@ -125,8 +127,8 @@ def _check_requirements(host: dict[str, Any], gpus: list[Any], environment: dict
 
 def _inject(pid: int, root: Path, host_file: str, libraries: list[Any], nodes: list[Any]) -> None:
     """Mount the libraries and make the device nodes, in the container's mount namespace before it starts."""
-    debian = (root / "etc/debian_version").exists() or (root / "usr/lib/x86_64-linux-gnu").is_dir()
-    folder = "/usr/lib/x86_64-linux-gnu" if debian else "/usr/lib64"
+    debian = (root / "etc/debian_version").exists() or (root / LIBRARIES.lstrip("/")).is_dir()
+    folder = LIBRARIES if debian else "/usr/lib64"
     mounts = [(host_file, HOST_FILE), *((lib["source"], f"{folder}/{lib['name']}") for lib in libraries)]
     lines = [
         "set -e",
