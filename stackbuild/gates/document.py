@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from stackbuild.facts.tables import Facts
 from stackbuild.gates.pages import gate_areas, gate_pages
 
 _INTRODUCTION = """\
@@ -48,7 +49,16 @@ answer in time is an ERROR. A gate that an earlier one makes pointless, or that 
 reserved, is a SKIP that keeps the report from being complete; a gate with nothing to judge is a SKIP that does not.
 """,
     ),
+    "publish": ("Publishing and picking", ""),
 }
+
+
+_FROM_LOGS = """
+## Failures in logs: `stackbuild explain TEXT`
+
+`stackbuild explain` recognises these in a pasted error or log, and those above that other programs report as
+well. They are of the host, the build or the program, and no gate answers with them.
+"""
 
 
 def gates_document() -> str:
@@ -63,6 +73,14 @@ def gates_document() -> str:
             parts.append(
                 f"\n### `{code}`\n\n**{page.title}.** {page.meaning}\n\n"
                 f"* Evidence: {page.evidence}\n* Next step: {page.next_step}\n"
+            )
+    parts.append(_FROM_LOGS)
+    for row in Facts().table("failure_signatures").rows:
+        if row.code not in gate_pages():
+            apart = f" {row.apart}" if row.apart else ""
+            parts.append(
+                f"\n### `{row.code}`\n\n`{row.signature}`\n\n{row.cause}{apart}\n\n"
+                f"* Evidence: {row.evidence}\n* Next step: {row.next_step}\n"
             )
     return "".join(parts)
 
