@@ -27,6 +27,7 @@ COMMANDS = {
     "check": ("stackbuild.cli.check", "Judge specs and locks, without Docker or a GPU."),
     "render": ("stackbuild.cli.render", "Show a stack as a Dockerfile."),
     "build": ("stackbuild.cli.build", "Build images from locks."),
+    "scan": ("stackbuild.cli.scan", "Judge what is in an image, without starting it."),
     "sbom": ("stackbuild.cli.sbom", "Write the CycloneDX SBOM of an image."),
     "verify": ("stackbuild.cli.verify", "Run the verification suite in an image."),
     "publish": ("stackbuild.cli.publish", "Judge an image in its registry, then tag it for others."),

@@ -114,7 +114,9 @@ def _add_member(
     elif member.kind != "symlink":
         linkname = ""
     size = member.size if member.kind == "file" else 0
-    builder.add(path, FileEntry(member.kind, member.mode, member.uid, member.gid, size, linkname))
+    # Linux ignores a link's own mode, and tars give it what they like.
+    mode = 0o777 if member.kind == "symlink" else member.mode
+    builder.add(path, FileEntry(member.kind, mode, member.uid, member.gid, size, linkname))
     if member.kind != "file" or not is_wanted(path, size):
         return
     if member.sparse:

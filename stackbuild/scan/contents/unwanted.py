@@ -28,6 +28,20 @@ _BY_NAME = (
         "cloud login",
     ),
 )
+# What the names above end in: most files are told apart by this alone.
+_ENDS = frozenset(
+    {
+        ".netrc",
+        ".pypirc",
+        ".git-credentials",
+        "config.json",
+        "credentials",
+        "config",
+        "token",
+        "stored_tokens",
+    }
+    | {"credentials.db", "application_default_credentials.json"}
+)
 _VARIABLE = re.compile(
     r"(?:^|_)(?:TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|ACCESS_KEY|PRIVATE_KEY|CREDENTIALS)(?:_ID)?$"
 )
@@ -41,6 +55,7 @@ _LEFTOVERS = (
     (re.compile(r"(?:^|/)(?:mini|ana|mamba)?(?:conda|forge)\d?/pkgs/"), "conda's package cache"),
     (re.compile(r"^(?:var/)?tmp/"), "temporary files"),
 )
+_LEFTOVER_FOLDERS = ("var/lib/apt/", "var/cache/", "var/tmp/", "tmp/", "root/", "home/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +109,9 @@ def secrets(files: ImageFiles, python: PythonContents) -> tuple[Secret, ...]:
             found[path, layer] = Secret(", ".join(kinds), path, layer, hidden)
     for number, scanned in enumerate(files.layers):
         for path, entry in scanned.entries.items():
+            name = path[path.rfind("/") + 1 :]
+            if name not in _ENDS and not name.startswith(("id_", "ssh_host_")):
+                continue
             if entry.kind != "file" or not entry.size or (path, number) in found:
                 continue
             kind = next((kind for pattern, kind in _BY_NAME if pattern.search(path)), None)
@@ -112,7 +130,7 @@ def leftovers(files: ImageFiles) -> tuple[Leftover, ...]:
     """Caches and lists that nothing in a container uses, largest first."""
     sizes: dict[str, list[tuple[int, str]]] = defaultdict(list)
     for path, (entry, _) in files.items():
-        if entry.kind == "file" and path.startswith(("var/", "root/", "home/", "tmp/", "opt/", "usr/local/")):
+        if entry.kind == "file" and (path.startswith(_LEFTOVER_FOLDERS) or "/pkgs/" in path):
             kind = next((kind for pattern, kind in _LEFTOVERS if pattern.search(path)), None)
             if kind is not None:
                 sizes[kind].append((entry.size, path))

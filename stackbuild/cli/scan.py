@@ -1,0 +1,138 @@
+"""``stackbuild scan``: judge what is in an image, without starting it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from stackbuild.cli.options import output_options
+
+if TYPE_CHECKING:
+    from stackbuild.cli.context import Project
+    from stackbuild.scan.gates.judge import Expectations
+    from stackbuild.scan.scan import Scan
+    from stackbuild.spec.model import Waiver
+
+
+@click.command("scan")
+@click.argument("target", metavar="IMAGE|ARCHIVE|DIR")
+@click.option("--stack", metavar="STACK", help="Judge against this stack's lock, target and waivers.")
+@click.option(
+    "--gpu", "gpus", multiple=True, metavar="NAME|CC", help="A GPU it must run on; may be repeated."
+)
+@click.option("--driver", metavar="VERSION", help="The oldest driver it must run on.")
+@click.option(
+    "--platform",
+    default="linux/amd64",
+    show_default=True,
+    metavar="OS/ARCH",
+    help="Of an index, which image.",
+)
+@click.option("--image", "wanted", default="", metavar="NAME", help="Which image of an archive with several.")
+@click.option("--registry", is_flag=True, help="Ask the registry even when the engine has the image.")
+@click.option("--no-store", is_flag=True, help="Read every layer anew and keep nothing.")
+@click.option("--strict", is_flag=True, help="A WARN fails.")
+@output_options
+def command(
+    target: str,
+    stack: str | None,
+    gpus: tuple[str, ...],
+    driver: str | None,
+    platform: str,
+    wanted: str,
+    registry: bool,
+    no_store: bool,
+    strict: bool,
+    format_: str,
+    output: Path | None,
+    quiet: bool,
+    verbose: bool,
+) -> None:
+    """Read what is in an image, layer by layer, and judge it; nothing of it is started.
+
+    An image comes from the engine, else from its registry (its layers are read, not pulled); a path is a
+    saved archive, an OCI layout, or the root of a file system. Layers that were scanned before are not read
+    again. Exit codes: 0 passed, 1 a gate failed, 5 could not be read.
+    """
+    from datetime import UTC, datetime
+
+    from stackbuild.cli.context import project
+    from stackbuild.cli.output import plain, write_result
+    from stackbuild.cli.progress import observed
+    from stackbuild.compat.policy import with_severities, with_waivers
+    from stackbuild.facts.tables import Facts
+    from stackbuild.findings import exit_code_of
+    from stackbuild.scan.gates.judge import judge_scan
+    from stackbuild.scan.open_source import open_source
+    from stackbuild.scan.scan import scan_of
+    from stackbuild.scan.scan_image import scan_image
+
+    here = project()
+    store = None if no_store else here.store
+    today = datetime.now(UTC).date()
+    facts = Facts()
+    with (
+        observed(quiet=quiet) as observer,
+        open_source(
+            target,
+            site=here.site,
+            store=store,
+            observer=observer,
+            platform=platform,
+            wanted=wanted,
+            registry=registry,
+        ) as source,
+    ):
+        scan = scan_of(scan_image(source, observer, store=store))
+    expected, waivers = _expectations(here, scan, stack, gpus, driver)
+    findings = judge_scan(scan, expected, facts, today)
+    if waivers:
+        codes = {finding.code for finding in findings}
+        findings = with_waivers(findings, [item for item in waivers if item.code in codes], today)
+    findings = with_severities(findings, here.site.policy)
+    if format_ == "json":
+        from stackbuild.reports.json_report import render_json
+        from stackbuild.scan.report import scan_report
+
+        write_result(render_json(scan_report(scan, findings)), output)
+    else:
+        import shutil
+        import sys
+
+        from stackbuild.reports.console import render_console
+        from stackbuild.scan.report import scan_report
+
+        colour = output is None and not plain(sys.stdout)
+        width = shutil.get_terminal_size().columns
+        report = scan_report(scan, findings)
+        write_result(render_console(report, colour=colour, width=width, verbose=verbose), output)
+    click.get_current_context().exit(int(exit_code_of(findings, strict=strict)))
+
+
+def _expectations(
+    here: Project, scan: Scan, stack: str | None, gpus: tuple[str, ...], driver: str | None
+) -> tuple[Expectations, tuple[Waiver, ...]]:
+    """What the image is held against: --gpu and --driver, else the stack's target; its lock's wheels."""
+    from stackbuild.compat.offer import described_offer, target_offer
+    from stackbuild.facts.tables import Facts
+    from stackbuild.lock.file import read_lock
+    from stackbuild.lock.path import lock_path
+    from stackbuild.scan.gates.judge import Expectations
+    from stackbuild.spec.load import load_spec
+
+    facts = Facts()
+    target = described_offer(driver, gpus, facts) if gpus or driver else None
+    if stack is None:
+        return Expectations(target), ()
+    spec_path = here.stack(stack)
+    spec = load_spec(spec_path).spec
+    if target is None and (spec.target.gpus or spec.target.driver):
+        target = target_offer(spec.target, facts)
+    distributions: dict[str, str] | None = None
+    if spec.external is None:
+        locked = read_lock(lock_path(spec_path)).platforms.get(scan.files.description.platform)  # type: ignore[call-overload]
+        if locked is not None:
+            distributions = {wheel.name: wheel.version for wheel in locked.wheels}
+    return Expectations(target, distributions), spec.waivers

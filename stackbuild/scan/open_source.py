@@ -1,0 +1,96 @@
+"""Finding the image that a person named: a path, an image of the engine, or one in a registry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from stackbuild.errors import NotJudgedError, ScanError
+from stackbuild.progress import Observer
+from stackbuild.scan.sources.interface import ImageSource
+from stackbuild.site_config import SiteConfig
+from stackbuild.store.store import Store
+
+_SAVED = ("index.json", "manifest.json")
+_ROOT_FOLDERS = ("etc", "usr")
+
+
+@contextmanager
+def open_source(
+    target: str,
+    *,
+    site: SiteConfig,
+    store: Store | None,
+    observer: Observer,
+    platform: str = "linux/amd64",
+    wanted: str = "",
+    registry: bool = False,
+) -> Iterator[ImageSource]:
+    """Open the source of an image.
+
+    Args:
+        target: A saved archive, an OCI layout or a root file system by its path; else an image's reference.
+        site: Mirrors of registries.
+        store: Where tars of layers may be.
+        observer: Told where the image is read from.
+        platform: Of an index, the platform to read.
+        wanted: Which image of an archive that holds several.
+        registry: True to ask the registry even when the engine has the image.
+
+    Raises:
+        NotJudgedError: ``image-missing`` and what asking engine and registry can give.
+        ScanError: The archive is none (``archive-unknown``) or damaged.
+    """
+    with ExitStack() as closing:
+        path = Path(target)
+        if path.exists():
+            yield _of_path(path, closing, wanted, platform)
+            return
+        if target.startswith(("/", "./", "../")):
+            raise ScanError(
+                "there is no such file or folder",
+                code="archive-not-found",
+                where=target,
+                do="Check the path.",
+            )
+        source = None if registry else _of_engine(target, closing, store, observer)
+        yield source or _of_registry(target, closing, site, platform, observer)
+
+
+def _of_path(path: Path, closing: ExitStack, wanted: str, platform: str) -> ImageSource:
+    from stackbuild.scan.sources.archive import ArchiveSource
+    from stackbuild.scan.sources.folder import FolderSource
+
+    saved = not path.is_dir() or any((path / name).is_file() for name in _SAVED)
+    if not saved and any((path / name).is_dir() for name in _ROOT_FOLDERS):
+        return FolderSource(path)
+    return closing.enter_context(ArchiveSource(path, wanted=wanted, platform=platform))
+
+
+def _of_engine(
+    reference: str, closing: ExitStack, store: Store | None, observer: Observer
+) -> ImageSource | None:
+    from stackbuild.engine.docker_engine import Engine
+    from stackbuild.scan.sources.engine import EngineSource
+
+    try:
+        engine = closing.enter_context(Engine.connect())
+        return EngineSource(engine, reference, store=store)
+    except NotJudgedError as error:
+        # No engine is no obstacle, nor is one without the image: the registry can answer.
+        if error.code not in ("engine-unreachable", "image-missing"):
+            raise
+        observer.note(f"{error.what} Asking its registry.")
+        return None
+
+
+def _of_registry(
+    reference: str, closing: ExitStack, site: SiteConfig, platform: str, observer: Observer
+) -> ImageSource:
+    from stackbuild.registry.client import RegistryClient
+    from stackbuild.scan.sources.registry import RegistrySource
+
+    observer.stage("registry", reference)
+    client = closing.enter_context(RegistryClient(site.registries, ca_bundle=site.ca_bundle))
+    return RegistrySource(client, reference, platform=platform)

@@ -1,0 +1,180 @@
+"""Which file the loader takes, and what it does not find; what real loaders do is ld.so(8)."""
+
+from __future__ import annotations
+
+import pytest
+
+from stackbuild.findings import Finding, Verdict
+from stackbuild.scan.gates.cuda import judge_shadowed
+from stackbuild.scan.gates.driver import judge_driver_libraries
+from stackbuild.scan.gates.hygiene import judge_library_path
+from stackbuild.scan.gates.needed import judge_needed
+from stackbuild.scan.scan import Scan, scan_of
+from tests.support.elf import make_elf
+from tests.support.layer_tars import Content, image_files
+
+SITE = "opt/venv/lib/python3.12/site-packages"
+ORT = f"{SITE}/onnxruntime/capi/libonnxruntime_providers_cuda.so"
+
+
+def scanned(files: dict[str, Content], **environment: str) -> Scan:
+    return scan_of(image_files(files, Env=[f"{name}={value}" for name, value in environment.items()]))
+
+
+def found(scan: Scan, user: str, name: str) -> tuple[str, str] | None:
+    result = scan.loader.find(name, scan.libraries[user])
+    return (result.path, result.by) if result else None
+
+
+LIB = make_elf(soname="liba.so.1")
+
+
+def user(**entries: str) -> bytes:
+    return make_elf(soname="libuser.so", needed=["liba.so.1"], **entries)
+
+
+@pytest.mark.parametrize(
+    ("entries", "library_path", "expected"),
+    [
+        ({"rpath": "/opt/r"}, "/opt/l", ("opt/r/liba.so.1", "RPATH")),
+        ({"runpath": "/opt/u"}, "/opt/l", ("opt/l/liba.so.1", "LD_LIBRARY_PATH")),
+        ({"runpath": "/opt/u", "rpath": "/opt/r"}, "", ("opt/u/liba.so.1", "RUNPATH")),
+        ({"runpath": "$ORIGIN/../u"}, "", ("opt/u/liba.so.1", "RUNPATH")),
+        ({"runpath": "${ORIGIN}/nowhere"}, "", ("opt/c/liba.so.1", "ld.so.conf")),
+    ],
+)
+def test_the_order_is_that_of_the_loader(
+    entries: dict[str, str], library_path: str, expected: tuple[str, str]
+):
+    files: dict[str, Content] = {f"opt/{name}/liba.so.1": LIB for name in "rluc"}
+    files |= {
+        "opt/x/libuser.so": user(**entries),
+        "usr/lib/liba.so.1": LIB,
+        "etc/ld.so.conf": "include /etc/ld.so.conf.d/*.conf\n",
+        "etc/ld.so.conf.d/c.conf": "# a comment\n/opt/c\n",
+    }
+    scan = scanned(files, **({"LD_LIBRARY_PATH": library_path} if library_path else {}))
+    assert found(scan, "opt/x/libuser.so", "liba.so.1") == expected
+
+
+def test_another_machine_is_passed_over():
+    scan = scanned(
+        {
+            "opt/l/liba.so.1": make_elf(soname="liba.so.1", machine="aarch64"),
+            "usr/lib/x86_64-linux-gnu/liba.so.1": LIB,
+            "opt/x/libuser.so": user(),
+        },
+        LD_LIBRARY_PATH="/opt/l",
+    )
+    assert found(scan, "opt/x/libuser.so", "liba.so.1") == ("usr/lib/x86_64-linux-gnu/liba.so.1", "default")
+
+
+def provider() -> bytes:
+    return make_elf(
+        soname="libonnxruntime_providers_cuda.so",
+        needed=["libcublas.so.13", "libcudart.so.13", "libcuda.so.1", "libc.so.6"],
+    )
+
+
+WHEELS: dict[str, Content] = {
+    "lib/x86_64-linux-gnu/libc.so.6": make_elf(soname="libc.so.6"),
+    f"{SITE}/nvidia/cu13/lib/libcublas.so.13": make_elf(soname="libcublas.so.13"),
+    f"{SITE}/nvidia/cu13/lib/libcudart.so.13": make_elf(soname="libcudart.so.13"),
+}
+
+
+def needed(scan: Scan) -> list[Finding]:
+    return [*judge_needed(scan)]
+
+
+def test_onnxruntimes_provider_must_find_cuda_without_torch():
+    findings = needed(scanned({ORT: provider(), **WHEELS}))
+    assert {finding.details["library"] for finding in findings} == {"libcublas.so.13", "libcudart.so.13"}
+    assert {finding.verdict for finding in findings} == {Verdict.FAIL}
+    assert all(f"/{SITE}/nvidia/cu13/lib" in finding.next_step for finding in findings)
+
+
+def test_it_does_through_the_library_path():
+    assert needed(scanned({ORT: provider(), **WHEELS}, LD_LIBRARY_PATH=f"/{SITE}/nvidia/cu13/lib")) == []
+
+
+def test_without_cuda_it_is_said_what_brings_it():
+    findings = needed(
+        scanned({ORT: provider(), "lib/x86_64-linux-gnu/libc.so.6": make_elf(soname="libc.so.6")})
+    )
+    assert "onnxruntime-gpu[cuda,cudnn]" in findings[0].next_step
+
+
+def test_what_an_optional_provider_lacks_is_a_warning():
+    trt = make_elf(soname="libonnxruntime_providers_tensorrt.so", needed=["libnvinfer.so.10"])
+    (finding,) = needed(scanned({ORT.replace("_cuda", "_tensorrt"): trt}))
+    assert finding.verdict is Verdict.WARN
+
+
+def test_libraries_that_another_package_loads_first_count_as_there():
+    files: dict[str, Content] = {
+        f"{SITE}/torch/lib/libtorch.so": make_elf(soname="libtorch.so"),
+        f"{SITE}/torchvision/_C.so": make_elf(soname="_C.so", needed=["libtorch.so"]),
+    }
+    assert needed(scanned(files)) == []
+
+
+def test_the_drivers_own_libraries_are_the_hosts():
+    assert (
+        needed(scanned({"opt/x.so": make_elf(soname="x.so", needed=["libcuda.so.1", "libnvidia-ml.so.1"])}))
+        == []
+    )
+
+
+def test_a_shadow_of_another_cublas_fails():
+    record = "nvidia/cublas/lib/libcublas.so.12,,\n"
+    files: dict[str, Content] = {
+        "usr/local/cuda/lib64/libcublas.so.12.4.2.65": make_elf(soname="libcublas.so.12"),
+        "usr/local/cuda/lib64/libcublas.so.12": "-> libcublas.so.12.4.2.65",
+        f"{SITE}/torch/lib/libt.so": make_elf(
+            soname="libt.so", needed=["libcublas.so.12"], runpath="$ORIGIN/../../nvidia/cublas/lib"
+        ),
+        f"{SITE}/nvidia/cublas/lib/libcublas.so.12": make_elf(soname="libcublas.so.12"),
+        f"{SITE}/nvidia_cublas_cu12-12.8.4.1.dist-info/METADATA": "Name: nvidia-cublas-cu12\nVersion: 12.8.4.1\n\n",
+        f"{SITE}/nvidia_cublas_cu12-12.8.4.1.dist-info/RECORD": record,
+    }
+    assert [*judge_shadowed(scanned(files))] == []
+    (finding,) = judge_shadowed(scanned(files, LD_LIBRARY_PATH="/usr/local/cuda/lib64"))
+    assert (finding.code, finding.verdict) == ("cuda-library-shadowed", Verdict.FAIL)
+    assert finding.required == f"12.8.4.1 at /{SITE}/nvidia/cublas/lib/libcublas.so.12"
+
+
+def test_dead_folders_of_the_library_path_and_empty_ones():
+    scan = scanned(
+        {"opt/l": None, "usr/local/cuda": "-> cuda-12", "usr/local/cuda-12/lib64": None},
+        LD_LIBRARY_PATH="/opt/l:/opt/gone:/usr/local/nvidia/lib64::/usr/local/cuda/lib64",
+    )
+    assert [(finding.subject, finding.measured) for finding in judge_library_path(scan)] == [
+        ("/opt/gone", "not in the image"),
+        ("LD_LIBRARY_PATH", "an empty entry"),
+    ]
+
+
+def test_a_compat_library_on_the_path_is_no_driver_in_the_image():
+    from pathlib import Path
+
+    data = (Path(__file__).parent / "fixtures/compat_libcuda.so").read_bytes()
+    scan = scanned(
+        {"usr/local/cuda-13.1/compat/libcuda.so.590.44.01": data},
+        LD_LIBRARY_PATH="/usr/local/cuda-13.1/compat",
+    )
+    assert [*judge_driver_libraries(scan)] == []
+    (item,) = scan.driver
+    assert (item.place, item.version, item.cuda, item.branches) == (
+        "compat",
+        "590.44.01",
+        "13.1",
+        (535, 550, 570, 580),
+    )
+
+
+def test_a_stubs_folder_on_the_path_is():
+    stub = make_elf(soname="libcuda.so.1")
+    scan = scanned({"opt/stubs/libcuda.so": stub}, LD_LIBRARY_PATH="/opt/stubs")
+    (finding,) = judge_driver_libraries(scan)
+    assert finding.code == "stub-on-runtime-path"
