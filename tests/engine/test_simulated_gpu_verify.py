@@ -16,6 +16,7 @@ from stackbuild.verification.promise import Promise
 from stackbuild.verification.verify import verify_image
 from tests.simulated_gpu.compile import libcuda, libcuda_stub
 from tests.simulated_gpu.fixtures import OnSimulatedHost
+from tests.simulated_gpu.host import load_host
 from tests.simulated_gpu.images import python_image
 from tests.support.nvidia_config import nvidia_configuration
 
@@ -140,6 +141,29 @@ def test_what_is_wrong_with_a_host_is_found(
     assert said.verdict is verdict
     assert words in said.summary
     assert not report.complete
+
+
+def test_mig_mode_without_an_instance_is_named(simulated_host: OnSimulatedHost) -> None:
+    host = load_host(HOSTS[550])
+    gpu = host.gpus[0].model_copy(update={"mig_without_devices": True})
+    with simulated_host(host, injection="cdi", gpus=(gpu,)) as engine:
+        report = verified(engine, cuda_image(engine), "cdi")
+
+    assert found(report, "mig-no-instance").verdict is ERROR
+    assert (
+        "NVIDIA A100-SXM4-40GB is in MIG mode and has no instance" in found(report, "mig-no-instance").summary
+    )
+    assert "CUDA_ERROR_NO_DEVICE (100)" in found(report, "cuda-init").summary
+
+
+def test_a_reserved_mig_device_is_the_one_that_is_judged(simulated_host: OnSimulatedHost) -> None:
+    with simulated_host("driver-550-a100-mig.yaml") as engine:
+        report = verified(engine, cuda_image(engine), gpus=parse_gpus("device=0:1"))
+
+    assert found(report, "devices-as-reserved").verdict is PASS
+    assert "MIG 2g.10gb (8.0, 9856 MiB)" in found(report, "devices-as-reserved").summary
+    assert found(report, "mig-no-instance").measured == "1 MIG devices"
+    assert found(report, "nvml-agrees").verdict is PASS
 
 
 def test_a_compat_library_on_geforce_is_named(simulated_host: OnSimulatedHost) -> None:

@@ -66,7 +66,11 @@ class MigDevice(_Model):
 
 
 class Gpu(_Model):
-    """One GPU. ``mig`` None: it has no MIG; empty: MIG mode is off; else it is on with these devices."""
+    """One GPU.
+
+    ``mig`` None: it has no MIG; else its MIG devices. MIG mode is on where it has some, or where
+    ``mig-without-devices`` says so.
+    """
 
     name: str
     compute_capability: str = Field(pattern=r"^[0-9]{1,2}\.[0-9]$")
@@ -76,6 +80,7 @@ class Gpu(_Model):
     multiprocessors: int = Field(default=58, gt=0)
     ecc: bool | None = None
     mig: tuple[MigDevice, ...] | None = None
+    mig_without_devices: bool = False
     power_limit_watts: int = 300
     clock_mhz: int = 1500
     throttle_reasons: int = 0  # a mask of nvmlClocksThrottleReasons
@@ -154,7 +159,7 @@ def _gpu_settings(host: SimulatedHost, index: int, gpu: Gpu) -> dict[str, object
         "multiprocessors": gpu.multiprocessors,
         "pci": f"00000000:{index + 1:02X}:00.0",
         "ecc": _switch(gpu.ecc),
-        "mig-mode": _switch(None if gpu.mig is None else bool(gpu.mig)),
+        "mig-mode": _switch(None if gpu.mig is None else bool(gpu.mig) or gpu.mig_without_devices),
         "mig-devices": len(gpu.mig or ()),
         "power": gpu.power_limit_watts * 200,
         "power-limit": gpu.power_limit_watts * 1000,
