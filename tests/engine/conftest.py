@@ -106,3 +106,15 @@ def _loaded(engine: Engine, stem: str, rootfs: Path | bytes) -> Iterator[str]:
     engine.load([archive])
     yield ref
     engine.remove_image(ref)
+
+
+@pytest.fixture
+def builder_stages(engine: Engine) -> Iterator[None]:
+    """Removes the builder stages that rendered Dockerfiles leave as the engine's build cache."""
+    dangling = {"dangling": True}
+    before = {image["Id"] for image in engine._api.images(filters=dangling)}
+    yield
+    for image in engine._api.images(filters=dangling):
+        found = engine.image(image["Id"]) if image["Id"] not in before else None
+        if found is not None and any("/opt/pip" in str(row.get("CreatedBy")) for row in found.history):
+            engine.remove_image(found.id)

@@ -264,7 +264,11 @@ def test_an_engine_that_dies_mid_build_could_not_be_judged(
 
 
 def test_render_writes_a_context_that_plain_docker_builds(
-    folder: Folder, debian_python_image: str, site_file: Any, capsys: pytest.CaptureFixture[str]
+    folder: Folder,
+    debian_python_image: str,
+    builder_stages: None,
+    site_file: Any,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     wheels = folder.path / "wheels"
     wheel = make_wheel(wheels, "lib", "1.0", files={"lib.py": "A = 41\n"})

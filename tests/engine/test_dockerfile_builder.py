@@ -33,7 +33,7 @@ DIFFERENCES = json.loads((Path(__file__).parent / "builder_differences.json").re
 
 
 @pytest.fixture
-def stack_name(engine: Engine) -> Iterator[str]:
+def stack_name(engine: Engine, builder_stages: None) -> Iterator[str]:
     """A stack's name; images of that name are removed at the end."""
     name = f"test-{uuid.uuid4().hex[:10]}"
     yield name
