@@ -76,6 +76,7 @@ def command(
     from stackbuild.publish.judging import Verifying
     from stackbuild.publish.layer_cache import LayerCache
     from stackbuild.publish.publisher import Publisher
+    from stackbuild.publish.scanning import Scanning
     from stackbuild.publish.sources import Sources
     from stackbuild.registry.client import RegistryClient
     from stackbuild.registry.writer import RegistryWriter
@@ -114,7 +115,10 @@ def command(
             writer=RegistryWriter(client, observer),
             sources=mirrored,
             judges=lambda pulled: [
-                Verifying(engine, here.store, sources.target(path, pulled), here.site.policy, selected, fresh)
+                Scanning(here.site, here.store, path),
+                Verifying(
+                    engine, here.store, sources.target(path, pulled), here.site.policy, selected, fresh
+                ),
             ],
             observer=observer,
             layer_cache=LayerCache(client, here.site.layer_cache) if here.site.layer_cache else None,

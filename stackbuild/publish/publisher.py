@@ -37,7 +37,7 @@ from stackbuild.publish.push import RemoteManifest, push_image
 from stackbuild.publish.remote_image import index_of, read_remote
 from stackbuild.publish.request import PublishRequest, Source
 from stackbuild.publish.sign import require_cosign, sign
-from stackbuild.publish.staging import inputs_tag, left_over, run_tag, staged_tag
+from stackbuild.publish.staging import StagingTags, inputs_tag, staged_tag
 from stackbuild.publish.tags import image_version
 from stackbuild.registry.client import OCI_INDEX, RegistryClient
 from stackbuild.registry.referrers import list_referrers
@@ -67,7 +67,6 @@ class Publisher:
     observer: Observer
     layer_cache: LayerCache | None = None
     _attached: dict[str, list[AttachedDocument]] = field(default_factory=dict)
-    _own_tags: list[str] = field(default_factory=list)
 
     def publish(self, request: PublishRequest) -> PublishReport:
         """Publish.
@@ -83,24 +82,16 @@ class Publisher:
         if request.sign_key:
             require_cosign()
         self._attached.clear()
-        try:
-            report = self._publish(request)
-        except BaseException:
-            self._unstage_if_possible(request.repository)
-            raise
-        self._unstage(request.repository)
-        return report
+        with StagingTags(self.writer, request.repository, self.observer) as staging:
+            return self._publish(request, staging)
 
-    def _publish(self, request: PublishRequest) -> PublishReport:
-        self.observer.stage("collect", request.repository)
-        self._collect(request.repository)
-        children = [
-            self._push(source, request.repository, number) for number, source in enumerate(request.sources)
-        ]
+    def _publish(self, request: PublishRequest, staging: StagingTags) -> PublishReport:
+        staging.collect()
+        children = [self._push(source, request.repository, staging) for source in request.sources]
         self._share_layers(children, request.repository)
         if request.stage_only:
             return self._staged(children, request)
-        tags = request.tags or _own_tags(children[0])
+        tags = request.tags or _tags_of(children[0])
         index = index_finding(
             children, request.platforms or self._platforms_now(request.repository, tags[-1])
         )
@@ -110,7 +101,7 @@ class Publisher:
                 findings += self._judge(child, source, request)
         if exit_code_of(findings, strict=request.strict) is not ExitCode.OK or not is_complete(findings):
             return self._report(children, request, findings, "refused", children[0].digest)
-        digest, content, media_type = self._final(children, request)
+        digest, content, media_type = self._final(children, request.repository, staging)
         reference = f"{self.writer.client.endpoint(request.repository).reference}@{digest}"
         if request.sign_key:
             self.observer.stage("sign", reference)
@@ -128,13 +119,7 @@ class Publisher:
 
     # steps ----------------------------------------------------------------------
 
-    def _collect(self, repository: str) -> None:
-        """Remove staging tags that nobody needs any more."""
-        for tag in left_over(self._tags(repository), time.time()):
-            if self.writer.delete_tag(repository, tag):
-                self.observer.note(f"removed the left-over staging tag {tag}")
-
-    def _push(self, source: Source, repository: str, number: int) -> RemoteManifest:
+    def _push(self, source: Source, repository: str, staging: StagingTags) -> RemoteManifest:
         if source.digest:
             there = read_remote(self.writer.client, repository, source.digest)
             if there is None or there.is_index or not there.children:
@@ -153,9 +138,8 @@ class Publisher:
                 where=source.image,
                 do="Build it, or pull it first.",
             )
-        tag = run_tag(time.time(), str(number))
+        tag = staging.new()
         self.observer.stage("push", f"{source.image} to {repository}:{tag}")
-        self._own_tags.append(tag)
         return push_image(
             self.engine,
             image,
@@ -243,19 +227,19 @@ class Publisher:
             AttachedDocument(type=document.type, digest=digest)
         )
 
-    def _final(self, children: Sequence[RemoteManifest], request: PublishRequest) -> tuple[str, bytes, str]:
+    def _final(
+        self, children: Sequence[RemoteManifest], repository: str, staging: StagingTags
+    ) -> tuple[str, bytes, str]:
         """What the tags will name: the one manifest, or an index."""
         if len(children) > 1:
             content = index_of(tuple(children))
-            tag = run_tag(time.time(), "index")
-            self.observer.stage("index", request.repository)
-            self._own_tags.append(tag)
-            digest, _ = self.writer.put_manifest(request.repository, tag, content, OCI_INDEX)
+            self.observer.stage("index", repository)
+            digest, _ = self.writer.put_manifest(repository, staging.new(), content, OCI_INDEX)
             return digest, content, OCI_INDEX
         child = children[0]
-        found = self.writer.client.document(request.repository, child.digest)
+        found = self.writer.client.document(repository, child.digest)
         if found is None:
-            raise LockError("the pushed manifest is gone", code="digest-gone", where=request.repository)
+            raise LockError("the pushed manifest is gone", code="digest-gone", where=repository)
         return child.digest, found[0], child.media_type
 
     def _tag_inputs(self, children: Sequence[RemoteManifest], repository: str) -> None:
@@ -266,18 +250,6 @@ class Publisher:
             if inputs and found is not None:
                 self.observer.stage("tag-inputs", inputs)
                 self.writer.put_manifest(repository, inputs_tag(inputs), found[0], child.media_type)
-
-    def _unstage(self, repository: str) -> None:
-        self.observer.stage("unstage", repository)
-        while self._own_tags:
-            self.writer.delete_tag(repository, self._own_tags.pop())
-
-    def _unstage_if_possible(self, repository: str) -> None:
-        """Clean up after a failure, which is what the person must hear of; the next run collects the rest."""
-        try:
-            self._unstage(repository)
-        except (LockError, NotJudgedError) as error:
-            self.observer.note(f"a staging tag stays for the next run to collect: {error.what}")
 
     # ----------------------------------------------------------------------------
 
@@ -327,22 +299,13 @@ class Publisher:
             }
         )
 
-    def _tags(self, repository: str) -> tuple[str, ...]:
-        """The repository's tags; none while there is no repository."""
-        try:
-            return self.writer.client.tags(repository)
-        except LockError as error:
-            if error.code != "no-such-repository":
-                raise
-            return ()
-
     def _platforms_now(self, repository: str, tag: str) -> tuple[str, ...]:
         """The platforms of the index that a tag names now; none of them may get lost unsaid."""
         there = read_remote(self.writer.client, repository, tag)
         return tuple(child.platform for child in there.children) if there and there.is_index else ()
 
 
-def _own_tags(child: RemoteManifest) -> tuple[str, ...]:
+def _tags_of(child: RemoteManifest) -> tuple[str, ...]:
     """The tags that come from what is in the image."""
     pins = pins_that_hold(child.labels, child.diff_ids)
     if pins is None:

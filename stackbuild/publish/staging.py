@@ -8,9 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import re
+import time
 from collections.abc import Iterable
+from types import TracebackType
+from typing import Self
 
 from stackbuild.engine.ownership import owner_is_gone, owner_label
+from stackbuild.errors import LockError, NotJudgedError
+from stackbuild.progress import Observer
+from stackbuild.registry.writer import RegistryWriter
 
 KEPT_SECONDS = 24 * 60 * 60
 INPUTS_PREFIX = "inputs-"
@@ -84,3 +90,55 @@ def _is_dead(match: re.Match[str], machine: str, whole: str) -> bool:
 def _owner() -> tuple[str, str, str]:
     pid, start, machine = owner_label().split(" ", 2)
     return pid, start, hashlib.sha256(machine.encode()).hexdigest()[:12]
+
+
+class StagingTags:
+    """The staging tags of one run in one repository; a context manager that removes them.
+
+    Args:
+        writer: Writes the registry.
+        repository: The repository.
+        observer: Told of steps, and of what stays.
+    """
+
+    def __init__(self, writer: RegistryWriter, repository: str, observer: Observer) -> None:
+        self._writer = writer
+        self._repository = repository
+        self._observer = observer
+        self._own: list[str] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._observer.stage("unstage", self._repository)
+        try:
+            while self._own:
+                self._writer.delete_tag(self._repository, self._own.pop())
+        except (LockError, NotJudgedError) as trouble:
+            # What happened before is what the person must hear of; the next run collects the rest.
+            self._observer.note(f"a staging tag stays for the next run to collect: {trouble.what}")
+
+    def new(self) -> str:
+        """A tag of this run's own; it goes at the end."""
+        self._own.append(run_tag(time.time(), str(len(self._own))))
+        return self._own[-1]
+
+    def collect(self) -> None:
+        """Remove tags that nobody needs any more.
+
+        Raises:
+            NotJudgedError: The registry cannot be used.
+        """
+        self._observer.stage("collect", self._repository)
+        try:
+            tags = self._writer.client.tags(self._repository)
+        except LockError as error:
+            if error.code != "no-such-repository":
+                raise
+            return  # nothing was ever pushed there
+        for tag in left_over(tags, time.time()):
+            if self._writer.delete_tag(self._repository, tag):
+                self._observer.note(f"removed the left-over staging tag {tag}")
