@@ -184,6 +184,15 @@ ensure_stands() {
     ensure_programs docker-registry:docker-registry busybox:busybox-static gpg:gnupg
 }
 
+# Tests look at the report's page. Ubuntu's package is a snap, which wants a snapd that runs.
+ensure_browser() {
+    local name
+    for name in chromium chromium-browser google-chrome google-chrome-stable; do
+        if command -v "$name" >/dev/null; then return 0; fi
+    done
+    apt_install chromium || fail "no Chromium here; install it, or Google Chrome."
+}
+
 # Tests compile a simulated GPU driver.
 ensure_compiler() {
     if ! { command -v gcc && [ -e /usr/include/stdio.h ]; } >/dev/null; then apt_install gcc libc6-dev; fi
@@ -206,6 +215,7 @@ test)
     ensure_venv tools
     ensure_stands
     ensure_compiler
+    ensure_browser
     ensure_bootstrap
     ensure_engine
     ;;

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from stackbuild.cli.options import output_options, stack_argument
+from stackbuild.reports.formats import CHECK_FORMATS
 
 if TYPE_CHECKING:
     from stackbuild.cli.context import Project
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 @click.option("--driver", metavar="VERSION", help="A host by its driver, for example 535.183.01.")
 @click.option("--gpu", "gpus", multiple=True, metavar="NAME|CC", help="A GPU of that host; may be repeated.")
 @click.option("--strict", is_flag=True, help="A WARN fails.")
-@output_options(formats=("table", "json", "github"))
+@output_options(formats=CHECK_FORMATS)
 def command(
     stacks: tuple[str, ...],
     everything: bool,
@@ -89,6 +90,11 @@ def command(
         write_result(json_text(shown.model_dump(mode="json", by_alias=True)), output)
     elif format_ == "github":
         write_result(_annotations(shown, specs), output)
+    elif format_ in ("junit", "markdown"):
+        from stackbuild.reports.document import document_of_check
+        from stackbuild.reports.formats import render_document
+
+        write_result(render_document(document_of_check(shown), format_, strict=strict), output)
     else:
         import shutil
         import sys

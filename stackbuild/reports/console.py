@@ -12,6 +12,7 @@ from rich.text import Text
 
 from stackbuild.findings import Finding, Verdict
 from stackbuild.reports.interface import Report
+from stackbuild.reports.safe_text import safe_line, safe_text
 from stackbuild.reports.summary import counts, leading_verdict, not_applicable, not_judged
 
 _STYLES = {
@@ -45,9 +46,9 @@ def render_console(report: Report, *, colour: bool, width: int = 110, verbose: b
         color_system="standard" if colour else None,
     )
     verdict = leading_verdict(report.findings)
-    console.print(Text(report.title, style="bold"))
+    console.print(Text(safe_line(report.title), style="bold"))
     for name, value in report.headline:
-        console.print(Text(f"  {name:<10} ", style="dim").append(value, style="none"))
+        console.print(Text(f"  {name:<10} ", style="dim").append(safe_line(value), style="none"))
     console.print()
     shown = [finding for finding in report.findings if finding.applies or verbose]
     if not verbose:
@@ -81,10 +82,12 @@ def _without_repeated_skips(findings: Sequence[Finding]) -> list[Finding]:
 
 def _print_finding(console: Console, finding: Finding, column: int, *, verbose: bool) -> None:
     line = Text(f"{finding.verdict.value:<5}", style=_STYLES[finding.verdict])
-    line.append(f"  {finding.code:<{column}}  ", style="none").append(finding.summary, style="none")
+    line.append(f"  {finding.code:<{column}}  ", style="none").append(
+        safe_line(finding.summary), style="none"
+    )
     console.print(line)
     for text in _further(finding, verbose=verbose):
-        console.print(Padding(Text(text), (0, 0, 0, 7)))
+        console.print(Padding(Text(safe_text(text)), (0, 0, 0, 7)))
 
 
 def _further(finding: Finding, *, verbose: bool) -> Iterable[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from stackbuild.findings import Finding, Verdict
+from stackbuild.reports.safe_text import safe_line
 
 _LEVELS = {Verdict.FAIL: "error", Verdict.ERROR: "error", Verdict.WARN: "warning"}
 
@@ -26,7 +27,9 @@ def annotation(finding: Finding, *, file: str, line: int, column: int, about: st
     if level is None:
         return ""
     where = f" [{about}]" if about else ""
-    message = f"{finding.summary}{where}" + (f"\n{finding.next_step}" if finding.next_step else "")
+    message = safe_line(f"{finding.summary}{where}")
+    if finding.next_step:
+        message += f"\n{safe_line(finding.next_step)}"
     return f"::{level} file={_property(file)},line={line},col={column},title={_property(finding.code)}::{_message(message)}"
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from stackbuild.compat.report import Cell, CheckedStack, CheckReport
 from stackbuild.findings import Finding, Verdict, is_complete
+from stackbuild.reports.safe_text import safe_text
 
 # A line is pieces of text, each with its style; plain text is the pieces alone.
 Line = list[tuple[str, str]]
@@ -44,7 +45,7 @@ def render_matrix(report: CheckReport, *, colour: bool, width: int = 110, verbos
 
 
 def _plain(lines: Iterable[Line]) -> str:
-    return "".join("".join(text for text, _ in line).rstrip() + "\n" for line in lines)
+    return "".join(safe_text("".join(text for text, _ in line)).rstrip() + "\n" for line in lines)
 
 
 def _painted(lines: Iterable[Line], width: int) -> str:
@@ -57,7 +58,7 @@ def _painted(lines: Iterable[Line], width: int) -> str:
     stream = io.StringIO()
     console = Console(file=stream, force_terminal=True, width=width, highlight=False, color_system="standard")
     for line in lines:
-        console.print(Text.assemble(*line))
+        console.print(Text.assemble(*((safe_text(text), style) for text, style in line)))
     return stream.getvalue()
 
 

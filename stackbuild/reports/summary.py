@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from stackbuild.findings import Finding, Verdict
 
-_ORDER = (Verdict.FAIL, Verdict.ERROR, Verdict.WARN, Verdict.PASS, Verdict.SKIP)
+GRAVEST_FIRST = (Verdict.FAIL, Verdict.ERROR, Verdict.WARN, Verdict.PASS, Verdict.SKIP)
 _WORDS = {
     Verdict.FAIL: "failed",
     Verdict.ERROR: "could not be judged",
@@ -20,13 +20,13 @@ _WORDS = {
 def leading_verdict(findings: Sequence[Finding]) -> Verdict:
     """The verdict that stands for all: FAIL before ERROR before WARN before PASS; SKIP for no finding at all."""
     present = {finding.verdict for finding in findings}
-    return next((verdict for verdict in _ORDER if verdict in present), Verdict.SKIP)
+    return next((verdict for verdict in GRAVEST_FIRST if verdict in present), Verdict.SKIP)
 
 
 def counts(findings: Sequence[Finding]) -> str:
     """For example ``1 failed, 12 passed``; gates with nothing to judge are not counted."""
     counted = Counter(finding.verdict for finding in findings if finding.applies)
-    return ", ".join(f"{counted[verdict]} {_WORDS[verdict]}" for verdict in _ORDER if counted[verdict])
+    return ", ".join(f"{counted[verdict]} {_WORDS[verdict]}" for verdict in GRAVEST_FIRST if counted[verdict])
 
 
 def not_judged(findings: Sequence[Finding]) -> tuple[str, ...]:

@@ -1,0 +1,105 @@
+"""A report as one HTML page that needs nothing else: no script, no font, no picture from anywhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from jinja2 import Environment, StrictUndefined, Template
+
+from stackbuild import __version__
+from stackbuild.findings import Finding, Verdict
+from stackbuild.reports.document import Document, Part, evidence
+from stackbuild.reports.plots import drawn
+from stackbuild.reports.safe_text import safe_text, shortened
+from stackbuild.reports.summary import GRAVEST_FIRST, counts, leading_verdict, not_judged
+
+_TEMPLATE = "report.html.jinja"
+_STYLE = "report.css"
+_GRAVE = (Verdict.FAIL, Verdict.ERROR, Verdict.WARN)
+_LONGEST_LOG = 100_000
+
+
+@dataclass(frozen=True)
+class ShownFinding:
+    """A finding, its anchor in the page, and its evidence."""
+
+    anchor: str
+    part: str
+    finding: Finding
+    evidence: tuple[tuple[str, str], ...]
+
+    @property
+    def open(self) -> bool:
+        """Whether its evidence is shown at once."""
+        return self.finding.verdict in _GRAVE
+
+
+@dataclass(frozen=True)
+class MatrixRow:
+    """One gate: for each part the finding that stands for all of it there, or None where it was not judged."""
+
+    code: str
+    cells: tuple[ShownFinding | None, ...]
+
+
+def render_html(document: Document) -> str:
+    """The document as a page: verdict, next steps, matrix of gates, evidence, stack, plots, log."""
+    shown = _shown(document)
+    return _template().render(
+        document=document,
+        style=_style(),
+        verdict=leading_verdict(document.findings),
+        counts=counts(document.findings) or "nothing was judged",
+        missing=not_judged(document.findings),
+        columns=[part.name for part in document.parts] if len(document.parts) > 1 else ["Verdict"],
+        rows=_matrix(document.parts, shown),
+        steps=[entry for entry in shown if entry.open and entry.finding.next_step],
+        shown=shown,
+        several=len(document.parts) > 1,
+        differing=[row for row in document.stack if row.required and row.required != row.value],
+        plots=[drawn(plot) for plot in document.plots if plot.bars],
+        log=shortened(document.log, _LONGEST_LOG),
+        version=__version__,
+    )
+
+
+def _shown(document: Document) -> list[ShownFinding]:
+    """The findings, what needs attention first; within a verdict in the report's order."""
+    listed = [
+        ShownFinding(f"finding-{number}-{position}", part.name, finding, tuple(evidence(finding)))
+        for number, part in enumerate(document.parts)
+        for position, finding in enumerate(part.findings)
+    ]
+    return sorted(
+        listed, key=lambda entry: (GRAVEST_FIRST.index(entry.finding.verdict), not entry.finding.applies)
+    )
+
+
+def _matrix(parts: tuple[Part, ...], shown: list[ShownFinding]) -> list[MatrixRow]:
+    """Gates in the report's order against parts; of several findings of a gate the gravest."""
+    gravest: dict[tuple[str, str], ShownFinding] = {}
+    for entry in shown:
+        gravest.setdefault((entry.finding.code, entry.part), entry)
+    codes = dict.fromkeys(finding.code for part in parts for finding in part.findings)
+    return [MatrixRow(code, tuple(gravest.get((code, part.name)) for part in parts)) for code in codes]
+
+
+def _finalized(value: object) -> object:
+    """What every expression of the template goes through before it is escaped."""
+    # The style sheet is ours and says that it is HTML already.
+    return safe_text(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
+
+
+@cache
+def _template() -> Template:
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, finalize=_finalized, trim_blocks=True, lstrip_blocks=True
+    )
+    return environment.from_string(files(__package__).joinpath(_TEMPLATE).read_text(encoding="utf-8"))
+
+
+@cache
+def _style() -> str:
+    return files(__package__).joinpath(_STYLE).read_text(encoding="utf-8")

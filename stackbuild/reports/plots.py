@@ -1,0 +1,54 @@
+"""Geometry of the page's plots: bars whose widths are in percent, so that text keeps its size on a phone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from stackbuild.reports.document import Plot
+
+ROW_HEIGHT = 38  # pixels: a line of text above a bar
+
+
+@dataclass(frozen=True)
+class DrawnBar:
+    """One bar: ``top`` in pixels, ``width`` in percent of the plot's."""
+
+    label: str
+    value: str
+    top: int
+    width: str
+
+
+@dataclass(frozen=True)
+class DrawnPlot:
+    """A plot that is ready to be drawn; ``height`` in pixels."""
+
+    title: str
+    height: int
+    bars: tuple[DrawnBar, ...]
+
+
+def drawn(plot: Plot) -> DrawnPlot:
+    """Lay out one plot; the longest bar has the whole width."""
+    largest = max((bar.value for bar in plot.bars), default=0.0) or 1.0
+    bars = tuple(
+        DrawnBar(
+            label=bar.label,
+            value=amount(bar.value, plot.unit) + (f" ({bar.note})" if bar.note else ""),
+            top=position * ROW_HEIGHT,
+            width=f"{max(0.0, min(100.0, 100 * bar.value / largest)):.2f}",
+        )
+        for position, bar in enumerate(plot.bars)
+    )
+    return DrawnPlot(plot.title, len(bars) * ROW_HEIGHT, bars)
+
+
+def amount(value: float, unit: str) -> str:
+    """A value for people: seconds as ``0.03 s``, bytes as ``1.5 GiB``."""
+    if unit == "s":
+        return f"{value:.2f} s" if value < 10 else f"{value:.0f} s"
+    size, names = value, ["B", "KiB", "MiB", "GiB"]
+    while size >= 1024 and len(names) > 1:
+        size /= 1024
+        names.pop(0)
+    return f"{size:.0f} {names[0]}" if size >= 100 or names[0] == "B" else f"{size:.1f} {names[0]}"
