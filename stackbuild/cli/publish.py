@@ -96,7 +96,7 @@ def command(
         RegistryClient(here.site.registries, ca_bundle=here.site.ca_bundle) as mirrored,
     ):
         sources = Sources(engine, here.store, here.site, os.environ, here.stack, observer)
-        again = fresh or stage or bool(needed)
+        again = fresh or stage or strict or bool(needed)
         request, path = _request(here, sources, client, images, repository, tags, platforms, again=again)
         from dataclasses import replace
         from datetime import timedelta
