@@ -26,7 +26,6 @@ _OCTETS = "application/octet-stream"
 _SESSIONS = 3
 _BROKEN_CHUNKS = 4
 _CHUNK = 16 << 20
-_READ = 1 << 20
 
 
 class RegistryWriter:
@@ -36,10 +35,14 @@ class RegistryWriter:
         client: Its transport and tokens are shared. For a repository that is written, a client without mirrors:
             a mirror only reads.
         observer: Told of uploads.
+        chunk: Bytes of one part of a large upload.
     """
 
-    def __init__(self, client: RegistryClient, observer: Observer | None = None) -> None:
+    def __init__(
+        self, client: RegistryClient, observer: Observer | None = None, *, chunk: int = _CHUNK
+    ) -> None:
         self.client = client
+        self._chunk = chunk
         self._transport = client.transport
         self._observer = observer or SilentObserver()
 
@@ -79,7 +82,7 @@ class RegistryWriter:
 
         def send() -> None:
             session = self._session(endpoint)
-            if size <= _CHUNK:
+            if size <= self._chunk:
                 self._put_whole(endpoint, session, digest, opened)
                 return
             try:
@@ -133,7 +136,7 @@ class RegistryWriter:
         with opened() as stream:
             while offset < size:
                 stream.seek(offset)
-                chunk = stream.read(_CHUNK)
+                chunk = stream.read(self._chunk)
                 headers = {"Content-Type": _OCTETS, "Content-Range": f"{offset}-{offset + len(chunk) - 1}"}
                 try:
                     answer = self._transport.send(

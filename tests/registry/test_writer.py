@@ -22,6 +22,7 @@ from stackbuild.registry.writer import RegistryWriter
 from tests.support.loopback import Misbehaviour, Response
 from tests.support.registry import Registry, RegistryFront
 
+CHUNK = 1 << 18
 # Of the password "secret", by bcrypt with the least cost.
 HTPASSWD = "me:$2y$05$abcdefghijklmnopqrstuuOQiyCxlgf/oeuTqixKmWdcYUh4Hjl0a"
 
@@ -34,7 +35,7 @@ def waits() -> list[float]:
 @pytest.fixture
 def writer(waits: list[float]) -> Iterator[RegistryWriter]:
     with RegistryClient(sleep=waits.append) as client:
-        yield RegistryWriter(client)
+        yield RegistryWriter(client, chunk=CHUNK)
 
 
 @pytest.fixture
@@ -76,7 +77,7 @@ def test_small_and_large_blobs_arrive_whole_and_are_sent_once(
     front: RegistryFront, writer: RegistryWriter
 ) -> None:
     image = repository(front)
-    for content in (b"small", os.urandom(40 << 20)):
+    for content in (b"small", os.urandom(5 * CHUNK // 2)):
         digest = put_file(writer, image, content)
         assert b"".join(writer.client.blob(image, digest)) == content
         sent = len(front.server.requested("uploads"))
@@ -88,7 +89,7 @@ def test_small_and_large_blobs_arrive_whole_and_are_sent_once(
 def test_an_upload_that_breaks_off_still_arrives(
     front: RegistryFront, writer: RegistryWriter, lost: str
 ) -> None:
-    image, content = repository(front), os.urandom(40 << 20)
+    image, content = repository(front), os.urandom(5 * CHUNK // 2)
     calls: list[str] = []
     passed_on = front._pass_on
 
@@ -106,13 +107,13 @@ def test_an_upload_that_breaks_off_still_arrives(
     assert b"".join(writer.client.blob(image, digest)) == content
     if lost == "request":
         # It went on where it had stopped. This registry cannot tell how much of a lost answer's chunk it took.
-        assert calls == ["0", str(16 << 20), str(16 << 20), str(32 << 20)]
+        assert calls == ["0", str(CHUNK), str(CHUNK), str(2 * CHUNK)]
 
 
 def test_a_registry_without_chunks_gets_the_blob_in_one_piece(
     front: RegistryFront, writer: RegistryWriter
 ) -> None:
-    image, content = repository(front), os.urandom(20 << 20)
+    image, content = repository(front), os.urandom(3 * CHUNK // 2)
     passed_on = front._pass_on
     front.server._answer = lambda request: Response(405) if request.method == "PATCH" else passed_on(request)
     digest = put_file(writer, image, content)
