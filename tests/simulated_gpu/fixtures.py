@@ -17,7 +17,7 @@ from tests.simulated_gpu.daemon import running_daemon
 from tests.simulated_gpu.engine_program import engine_with_cdi, installed_engine
 from tests.simulated_gpu.host import SimulatedHost, host_file, load_host
 from tests.simulated_gpu.injection import injection
-from tests.simulated_gpu.runtime_hook import HOOK_NAME, HOST_VARIABLE
+from tests.simulated_gpu.runtime_hook import HOOK_NAME, HOST_VARIABLE, INJECTION_FILE
 
 if TYPE_CHECKING:
     from stackbuild.engine.docker_engine import Engine
@@ -25,9 +25,8 @@ if TYPE_CHECKING:
 Mode = Literal["hook", "cdi"]
 OnSimulatedHost = Callable[..., AbstractContextManager["Engine"]]
 
-_RUNTIME_NAME = "nvidia-container-runtime"
+_RUNTIME, _DEFAULT_RUNTIME = "nvidia", "runc-for-simulated-gpus"
 _REPOSITORY = Path(__file__).parents[2]
-_CGROUP_V2 = Path("/sys/fs/cgroup/cgroup.controllers")
 
 
 class SimulatedMachine:
@@ -47,11 +46,17 @@ class SimulatedMachine:
         if self.engine is None:
             for folder in (self._programs, self._host, self._cdi):
                 folder.mkdir(parents=True)
-            hook = self._add_program(HOOK_NAME, "runtime_hook", "sys.exit(main(sys.argv))")
-            runtime = self._add_program(
-                _RUNTIME_NAME, "container_runtime", f"main(sys.argv, Path({str(hook)!r}))"
-            )
-            settings: dict[str, object] = {"runtimes": {"nvidia": {"path": str(runtime)}}}
+            hook = self._add_program(HOOK_NAME, f"exec {self._python('runtime_hook', 'main(sys.argv)')}")
+            runtimes = {
+                _DEFAULT_RUNTIME: f"prepare(sys.argv, Path({str(self._host)!r}))",
+                _RUNTIME: f"prepare(sys.argv, Path({str(self._host)!r}), Path({str(hook)!r}))",
+            }
+            settings: dict[str, object] = {
+                "runtimes": {
+                    name: {"path": str(self._add_runtime(name, call))} for name, call in runtimes.items()
+                },
+                "default-runtime": _DEFAULT_RUNTIME,
+            }
             if self.mode == "cdi":
                 settings |= {"features": {"cdi": True}, "cdi-spec-dirs": [str(self._cdi)]}
             daemon = self._running.enter_context(
@@ -65,16 +70,27 @@ class SimulatedMachine:
             self.engine = self._running.enter_context(Engine.connect(daemon.url))
         return self.engine
 
-    def _add_program(self, name: str, module: str, call: str) -> Path:
-        """A program on the daemon's PATH that calls ``main`` of a module of this folder."""
-        code = (
-            f"import sys\nfrom pathlib import Path\nsys.path.insert(0, {str(_REPOSITORY)!r})\n"
-            f"from tests.simulated_gpu.{module} import main\n{call}\n"
+    def _add_runtime(self, name: str, call: str) -> Path:
+        """An OCI runtime: ``call`` of container_runtime.py when a container is created, then runc."""
+        prepare = self._python("container_runtime", call)
+        return self._add_program(
+            f"{name}-runtime", f'case " $* " in *" create "*) {prepare} || exit ;; esac\nexec runc "$@"'
         )
+
+    def _add_program(self, name: str, script: str) -> Path:
         program = self._programs / name
-        program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -I -c {shlex.quote(code)} "$@"\n')
+        program.write_text(f"#!/bin/sh\n{script}\n")
         program.chmod(0o755)
         return program
+
+    def _python(self, module: str, call: str) -> str:
+        """A shell command that runs ``call`` of a module of this folder with the script's arguments."""
+        function = call.partition("(")[0]
+        code = (
+            f"import sys\nfrom pathlib import Path\nsys.path.insert(0, {str(_REPOSITORY)!r})\n"
+            f"from tests.simulated_gpu.{module} import {function}\nsys.exit({call})"
+        )
+        return f'{shlex.quote(sys.executable)} -I -c {shlex.quote(code)} "$@"'
 
     def stop(self) -> None:
         """End its engine and all that runs on it."""
@@ -85,19 +101,16 @@ class SimulatedMachine:
         """Its engine while the machine is ``host``."""
         engine = self.start()
         written = self._host / "host.conf"
-        cgroup_stays_closed = (
-            self.mode == "hook" and _CGROUP_V2.exists() and "no-cgroups" not in host.failures
-        )
-        written.write_text(host_file(host, device_cgroup_open=cgroup_stays_closed))
+        written.write_text(host_file(host))
         injected = injection(host, written)
-        (self._host / "injection.json").write_text(json.dumps(injected.as_json()))
+        (self._host / INJECTION_FILE).write_text(json.dumps(injected.as_json()))
         specification = self._cdi / "nvidia.json"
         if "no-driver" not in host.failures:
             specification.write_text(json.dumps(cdi_specification(injected, self._programs / HOOK_NAME)))
         try:
             yield engine
         finally:
-            for path in (written, self._host / "injection.json", specification):
+            for path in (written, self._host / INJECTION_FILE, specification):
                 path.unlink(missing_ok=True)
 
 

@@ -16,7 +16,7 @@ HOSTS = Path(__file__).parent / "hosts"
 #   hook-nvml-mismatch     the same, seen already by the hook, which then starts no container
 #   uvm-missing            there is no /dev/nvidia-uvm
 #   unreadable-device-nodes  the device nodes are root's alone (0600)
-#   no-cgroups             the hook leaves the device cgroup closed (no-cgroups = true in the toolkit)
+#   no-cgroups             the device cgroup stays closed to what the hook brings (no-cgroups = true in the toolkit)
 #   stub-libcuda           the libcuda that gets injected is a toolkit's stub
 #   wrong-count            one GPU fewer gets injected than was reserved
 Failure = Literal[
@@ -126,20 +126,13 @@ def load_host(name: str) -> SimulatedHost:
     return SimulatedHost.model_validate(YAML(typ="safe", pure=True).load(HOSTS / name))
 
 
-def host_file(host: SimulatedHost, *, device_cgroup_open: bool) -> str:
-    """The file that ``simulated_driver.h`` reads.
-
-    Args:
-        host: The host.
-        device_cgroup_open: The injection cannot open the device cgroup to its nodes, so the libraries take
-            a node that the cgroup refuses for one that may be opened.
-    """
+def host_file(host: SimulatedHost) -> str:
+    """The file that ``simulated_driver.h`` reads."""
     settings: dict[str, object] = {
         "driver": host.driver,
         "cuda": host.cuda_number,
         "cu-init": host.cu_init or (803 if "nvml-mismatch" in host.failures else 0),
         "nvml-init": _NVML_MISMATCH if "nvml-mismatch" in host.failures else 0,
-        "device-cgroup-open": int(device_cgroup_open),
         "gpus": len(host.gpus),
     }
     for index, gpu in enumerate(host.gpus):

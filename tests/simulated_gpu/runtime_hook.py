@@ -19,11 +19,11 @@ from typing import Any, NoReturn
 from tests.simulated_gpu.requirement import RequirementError, require
 
 HOOK_NAME = "nvidia-container-runtime-hook"
-HOST_VARIABLE = "SIMULATED_GPU_HOST"  # names the folder with injection.json
+HOST_VARIABLE = "SIMULATED_GPU_HOST"  # names the folder with the file below
+INJECTION_FILE = "injection.json"
 HOST_FILE = "/run/simulated-gpu/host.conf"
 LIBRARIES = f"/usr/lib/{platform.machine()}-linux-gnu"  # where Debian and Ubuntu keep libraries
 _CAPABILITIES = ("compat32", "compute", "display", "graphics", "ngx", "utility", "video")
-_DEVICES_CGROUP = Path("/sys/fs/cgroup/devices")
 
 
 def main(argv: list[str]) -> int:
@@ -54,7 +54,7 @@ def _prestart(state: dict[str, Any]) -> None:
     if visible in ("", "void"):
         return
     capabilities = _capabilities(environment)
-    file = Path(os.environ[HOST_VARIABLE]) / "injection.json"
+    file = Path(os.environ[HOST_VARIABLE]) / INJECTION_FILE
     host = json.loads(file.read_text()) if file.exists() else None
     if host is None or "no-driver" in host["failures"]:
         _refuse(
@@ -70,8 +70,6 @@ def _prestart(state: dict[str, Any]) -> None:
     nodes = [*host["control"], *(gpu["node"] for gpu in gpus), *mig]
     libraries = [lib for lib in host["libraries"] if lib["capability"] in capabilities]
     _inject(state["pid"], root, host["host_file"], libraries, nodes)
-    if "no-cgroups" not in host["failures"]:
-        _allow(state["pid"], nodes)
 
 
 def _capabilities(environment: dict[str, str]) -> list[str]:
@@ -154,13 +152,3 @@ def _update_ldcache(root: Path, *prefix: str) -> None:
     done = subprocess.run([*prefix, "/sbin/ldconfig", "-r", root], capture_output=True, text=True)
     if done.returncode:
         _refuse(f"ldcache error: process /sbin/ldconfig failed with error code: {done.returncode}")
-
-
-def _allow(pid: int, nodes: list[Any]) -> None:
-    """Open the container's device cgroup; cgroup v1 only, see ``host_file`` for v2."""
-    for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines():
-        _, controllers, path = line.split(":", 2)
-        if "devices" in controllers.split(","):
-            allow = _DEVICES_CGROUP / path.lstrip("/") / "devices.allow"
-            for node in nodes:
-                allow.write_text(f"c {node['major']}:{node['minor']} rw")

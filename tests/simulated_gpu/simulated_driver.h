@@ -85,8 +85,6 @@ static inline int probe(const char *path, int access) {
         return 0;
     }
     if (errno == ENXIO || errno == ENODEV) return 0;
-    /* Where the injection cannot open the cgroup to a device, the host file says so (cgroup v2). */
-    if (errno == EPERM && number("device-cgroup-open", 0)) return 0;
     return errno;
 }
 

@@ -13,7 +13,7 @@ from tests.simulated_gpu.injection import InjectedGpu, Injection, Library, Node
 
 
 def settings(host: SimulatedHost) -> dict[str, str]:
-    lines = host_file(host, device_cgroup_open=False).splitlines()
+    lines = host_file(host).splitlines()
     return dict(line.split("=", 1) for line in lines)
 
 
