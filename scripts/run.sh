@@ -55,5 +55,6 @@ test) exec python -m pytest -n 2 "$@" ;;
 bench)
     python -m bench.help
     python -m bench.build
+    python -m bench.scan
     ;;
 esac

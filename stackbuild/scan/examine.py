@@ -41,7 +41,8 @@ READERS: tuple[Reader, ...] = (
 )
 ELF, SECRET, SHA256 = "elf", "secret", "sha256"
 
-_SMALL = 1 << 20
+# Files up to this are taken into memory whole.
+SMALL = 1 << 20
 _CHUNK = 1 << 20
 _IN_MEMORY = 16 << 20
 _SCRIPT = 64 << 10
@@ -115,6 +116,21 @@ def is_wanted(path: str, size: int) -> bool:
     return not path.endswith(_DULL) or is_hashed(path, size) or bool(readers_of(path))
 
 
+def examine_small(path: str, data: bytes, found: Examined) -> None:
+    """Read one file whose content is at hand; see :func:`examine`."""
+    hashed = is_hashed(path, len(data))
+    if hashed:
+        found.put(SHA256, path, hashlib.sha256(data).hexdigest())
+    if data[:4] == MAGIC:
+        _put_elf(path, ByteSource(io.BytesIO(data), len(data)), found)
+    elif len(data) <= LARGEST_SECRET and not path.endswith(_DULL):
+        kinds = secret_kinds(data, code=hashed)
+        if kinds and not _shows_keys(path):
+            found.put(SECRET, path, kinds)
+    for reader in readers_of(path):
+        _put(reader, path, io.BytesIO(data), found)
+
+
 def examine(path: str, size: int, stream: BinaryIO | IO[bytes], start: int | None, found: Examined) -> None:
     """Read one file and put what is in it into ``found``.
 
@@ -128,21 +144,14 @@ def examine(path: str, size: int, stream: BinaryIO | IO[bytes], start: int | Non
     Raises:
         ScanError: The stream breaks off.
     """
+    if size <= SMALL:
+        data = stream.read(size)
+        while len(data) < size and (more := stream.read(size - len(data))):
+            data += more
+        examine_small(path, data, found)
+        return
     hashed = is_hashed(path, size)
     readers = readers_of(path)
-    if size <= _SMALL:
-        data = stream.read(size)
-        if hashed:
-            found.put(SHA256, path, hashlib.sha256(data).hexdigest())
-        if data[:4] == MAGIC:
-            _put_elf(path, ByteSource(io.BytesIO(data), size), found)
-        elif size <= LARGEST_SECRET and not path.endswith(_DULL) and not _shows_keys(path):
-            kinds = secret_kinds(data, code=hashed)
-            if kinds:
-                found.put(SECRET, path, kinds)
-        for reader in readers:
-            _put(reader, path, io.BytesIO(data), found)
-        return
     head = stream.read(64)
     wants_all = head[:4] == MAGIC or any(size <= reader.largest for reader in readers)
     if start is None and wants_all:

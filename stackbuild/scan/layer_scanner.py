@@ -10,7 +10,7 @@ from typing import BinaryIO, cast
 
 from stackbuild.errors import ScanError
 from stackbuild.scan.entries import OPAQUE, WHITEOUT, FileEntry, plain_path
-from stackbuild.scan.examine import Examined, examine, is_wanted
+from stackbuild.scan.examine import SMALL, Examined, examine, examine_small, is_wanted
 from stackbuild.scan.layer import ScannedLayer
 from stackbuild.scan.record_check import settle_records
 from stackbuild.scan.tar_stream import Member, Readable, Seekable, TarStream
@@ -182,8 +182,7 @@ def _add_item(
                 return
         builder.add(path, FileEntry("file", mode, uid, gid, status.st_size))
         if is_wanted(path, status.st_size):
-            with open(item.path, "rb", buffering=0) as stream:  # noqa: PTH123 - a path per file is slow here
-                examine(path, status.st_size, cast(BinaryIO, stream), 0, builder.examined)
+            _read_item(item.path, path, status.st_size, builder.examined)
     elif stat.S_ISDIR(status.st_mode):
         builder.add(path, FileEntry("dir", mode, uid, gid))
         names = os.listxattr(item.path, follow_symlinks=False)
@@ -198,6 +197,19 @@ def _add_item(
         builder.deleted.append(path)
     else:
         builder.add(path, FileEntry("other", mode, uid, gid))
+
+
+def _read_item(real: str, path: str, size: int, examined: Examined) -> None:
+    if size > SMALL:
+        with Path(real).open("rb", buffering=0) as stream:
+            examine(path, size, cast(BinaryIO, stream), 0, examined)
+        return
+    # There are tens of thousands of small files: a file object for each costs more than reading it.
+    descriptor = os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        examine_small(path, os.read(descriptor, size), examined)
+    finally:
+        os.close(descriptor)
 
 
 def _settle_hard_links(entries: dict[str, FileEntry], examined: Examined) -> None:

@@ -6,7 +6,7 @@ RECORD in another layer can be held against them when the image is put together.
 
 from __future__ import annotations
 
-import base64
+import binascii
 import posixpath
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -61,6 +61,6 @@ def hex_of(stated: str) -> str:
     if algorithm != "sha256":
         return ""
     try:
-        return base64.urlsafe_b64decode(value + "=" * (-len(value) % 4)).hex()
+        return binascii.a2b_base64(value.replace("-", "+").replace("_", "/") + "=" * (-len(value) % 4)).hex()
     except ValueError:
         return ""

@@ -22,7 +22,7 @@ def _form(kind: str, literal: bytes, pattern: bytes) -> _Form:
     return _Form(kind, literal, re.compile(pattern))
 
 
-_LITERALS_IN_CODE = (b"PRIVATE KEY-----", b"AKIA", b"ghp_", b"hf_")
+_LITERALS_IN_CODE = (b"PRIVATE KEY-----",)
 
 # Forms as their issuers document them (prefix and alphabet); a form without a prefix gives too many false alarms.
 _FORMS = (
@@ -48,7 +48,7 @@ _FORMS = (
 )
 
 
-# Installed packages are many files, and no place where configuration files lie.
+# Installed packages are most of an image's text, and no place where configuration files lie.
 _FORMS_IN_CODE = tuple(form for form in _FORMS if form.literal in _LITERALS_IN_CODE)
 
 
@@ -57,7 +57,7 @@ def secret_kinds(data: bytes, *, code: bool = False) -> list[str]:
 
     Args:
         data: The content.
-        code: True for a file of an installed package, in which only keys and tokens are looked for.
+        code: True for a file of an installed package, in which only keys are looked for.
     """
     found: list[str] = []
     for form in _FORMS_IN_CODE if code else _FORMS:
