@@ -18,7 +18,18 @@ from tests.support.registry import Registry
 pytestmark = pytest.mark.engine
 
 # In the order of a run; the first after which a tag that people use may have moved is "tag".
-STEPS = ("collect", "push", "pull", "judge", "attach", "tag-inputs", "tag", "read-back", "unstage")
+STEPS = (
+    "collect",
+    "push",
+    "share-layers",
+    "pull",
+    "judge",
+    "attach",
+    "tag-inputs",
+    "tag",
+    "read-back",
+    "unstage",
+)
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +87,10 @@ def test_what_passed_is_tagged_with_everything_attached(
     assert project.digest("stable") == project.digest("latest")
 
 
-def test_a_run_that_was_cut_off_leaves_old_tags_and_the_next_finishes(project: Project) -> None:
+def test_a_run_that_was_cut_off_leaves_old_tags_and_the_next_finishes(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STACKBUILD_LAYER_CACHE", f"{project.registry.address}/team/layers")
     project.build("1")
     assert run(["publish", project.name, f"{project.repository}:cut", "-q"]) == 0
     old = project.digest("cut")

@@ -37,7 +37,8 @@ from tests.publish.images import put_stack_image
 from tests.publish.test_publish import CU130, pins
 from tests.registry.test_writer import HTPASSWD
 from tests.support.base_image import debian_rootfs
-from tests.support.registry import Registry
+from tests.support.loopback import Misbehaviour
+from tests.support.registry import Registry, RegistryFront
 
 pytestmark = pytest.mark.engine
 
@@ -181,6 +182,26 @@ def test_a_private_registry_takes_the_login_and_a_copy_of_the_base(
         assert run(["inspect", f"{repository}:latest", "--remote"]) == 0
 
 
+def test_a_registry_that_limits_is_waited_for_and_one_that_limits_for_long_is_said(
+    project: Project, capfd: pytest.CaptureFixture[str]
+) -> None:
+    project.build("1")
+    with RegistryFront(project.registry) as front:
+        target = f"{front.address}/{project.repository.partition('/')[2]}:limited"
+        soon = Misbehaviour(status=429, headers={"Retry-After": "1"}, times=1)
+        front.misbehave("manifests/limited$", soon)
+        front.misbehave("uploads/", soon)
+        assert run(["publish", project.name, target, "-q", "--fresh"]) == 0
+        assert project.digest("limited") is not None
+        capfd.readouterr()
+        later = Misbehaviour(status=429, headers={"Retry-After": "7200"})
+        front.misbehave("manifests/other$", later)
+        assert run(["publish", project.name, target.replace("limited", "other"), "-q", "--fresh"]) == 5
+        assert "[registry-rate-limited]" in capfd.readouterr().err
+    assert project.digest("other") is None
+    assert not {tag for tag in project.tags() if tag.startswith("staging-")}
+
+
 def test_several_platforms_become_one_index_and_never_a_part_of_one(
     project: Project, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -220,7 +241,10 @@ def test_several_platforms_become_one_index_and_never_a_part_of_one(
     assert run(["publish", one, target, *require, *both]) == 5
     assert "linux/arm64 is missing" in capfd.readouterr().out
     assert project.digest("multi") is None
+    project.killed_at("index", "publish", one, other, target, *require, *both)
+    assert project.digest("multi") is None
     assert run(["publish", one, other, target, *require, *both]) == 0
+    assert not {tag for tag in project.tags() if tag.startswith("staging-")}
     capfd.readouterr()
     index = project.digest("multi")
     with RegistryClient() as client:
