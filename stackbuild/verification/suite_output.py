@@ -21,12 +21,16 @@ class SuiteOutput:
 
     Args:
         on_begin: Called with a gate's name when it begins.
+
+    Attributes:
+        bound: What the run says it was of; empty for one that was started here.
     """
 
     def __init__(self, on_begin: Callable[[str], None] | None = None) -> None:
         self.results: dict[str, GateResult] = {}
         self.python = ""
         self.python_too_old = ""
+        self.bound: dict[str, Any] = {}
         self.finished = False
         self.log_bytes = 0
         self._on_begin = on_begin
@@ -73,6 +77,7 @@ class SuiteOutput:
         kind = event.pop("event")
         if kind == "suite":
             self.python = event["python"]
+            self.bound = dict(event.get("bound") or {})
         elif kind == "python-too-old":
             self.python_too_old = event["version"]
         elif kind == "begin" and self._on_begin is not None:

@@ -27,10 +27,14 @@ class Gate(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """All gates in order, and folders (relative to the plan) that modules may come from."""
+    """All gates in order, folders (relative to the plan) that modules may come from, and what the run is bound to.
+
+    ``bound`` is repeated in the stream, so that a result which is judged elsewhere says what it is of.
+    """
 
     gates: Tuple[Gate, ...]
     paths: Tuple[str, ...]
+    bound: Dict[str, Any]
 
 
 def read_plan(path: Path) -> Plan:
@@ -51,4 +55,4 @@ def read_plan(path: Path) -> Plan:
         for gate in data["gates"]
     ]
     paths = tuple(str((path.parent / entry).resolve()) for entry in data.get("paths", ()))
-    return Plan(gates=tuple(gates), paths=paths)
+    return Plan(gates=tuple(gates), paths=paths, bound=dict(data.get("bound", {})))
