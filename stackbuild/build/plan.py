@@ -55,6 +55,8 @@ def created_at(lock: Lock, platform: Platform, environ: Mapping[str, str]) -> st
     if not epoch:
         return lock.platforms[platform].created
     try:
+        if not (epoch.isascii() and epoch.isdigit()):  # int() takes signs, spaces and underscores
+            raise ValueError(epoch)
         return datetime.fromtimestamp(int(epoch), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     except (ValueError, OverflowError, OSError) as error:
         raise UsageError(

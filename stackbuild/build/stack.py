@@ -147,9 +147,9 @@ def _put_back(engine: Engine, tags: Iterable[str], before: Mapping[str, str]) ->
         now = engine.image(ref)
         if now is None or now.id == before.get(ref):
             continue
-        if ref in before:
+        if ref in before and engine.image(before[ref]) is not None:
             engine.tag(before[ref], ref)
-        else:
+        else:  # it was new, or the earlier image was removed meanwhile
             engine.remove_image(ref)
         _remove_replaced(engine, [now.id])
 

@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from types import FrameType
 from typing import TYPE_CHECKING
 
@@ -113,6 +114,7 @@ def main(args: Sequence[str] | None = None) -> None:
     Args:
         args: The arguments; the process's own when None.
     """
+    _open_closed_streams()
     # Windows, where 'stackbuild host' and 'check' are of use, knows no SIGHUP.
     for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
         if signal.getsignal(number) is signal.SIG_DFL:
@@ -122,6 +124,20 @@ def main(args: Sequence[str] | None = None) -> None:
     gc.set_threshold(_GARBAGE_THRESHOLD)
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     sys.exit(run(list(sys.argv[1:] if args is None else args)))
+
+
+def _open_closed_streams() -> None:
+    """Open on nothing what the caller closed of stdin, stdout and stderr.
+
+    Else the next file that is opened takes the number, and what a child process prints goes into that file.
+    """
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest number that is free: this one
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))
 
 
 def _as_interrupt(_number: int, _frame: FrameType | None) -> None:
@@ -140,9 +156,13 @@ def run(args: list[str]) -> int:
     except click.exceptions.Exit as exit_:
         return _flushed(exit_.exit_code)
     except click.ClickException as error:
-        error.show()
+        with suppress(OSError):
+            error.show()
         return _USAGE
     except (KeyboardInterrupt, click.Abort):
+        # CPython 3.11 remembers an interrupt that came while a dataclass was being made, and ends `python -m`
+        # with the signal even though it was handled. Running any text makes it forget.
+        exec("")  # noqa: S102
         _tell("interrupted; nothing left behind")
         return _INTERRUPTED
     except BrokenPipeError:
@@ -168,8 +188,19 @@ def _told(error: Exception, *, verbose: bool) -> int:
 
         click.echo("".join(traceback.format_exception(error)), err=True)
     told = _as_ours(error, verbose=verbose)
+    if _while_interrupted(error):
+        _tell(f"interrupted, and not all could be undone: {told}\n[{told.code}]")
+        return _INTERRUPTED
     _tell(f"{told}\n[{told.code}]")
     return int(told.exit_code)
+
+
+def _while_interrupted(error: BaseException) -> bool:
+    """True for a failure of what an interrupt had set going."""
+    before: BaseException | None = error
+    while before is not None and not isinstance(before, KeyboardInterrupt):
+        before = before.__cause__ or before.__context__
+    return before is not None
 
 
 def _as_ours(error: Exception, *, verbose: bool) -> StackbuildError:
@@ -192,9 +223,9 @@ def _as_ours(error: Exception, *, verbose: bool) -> StackbuildError:
 
 def _tell(message: str) -> None:
     plain = bool(os.environ.get("NO_COLOR"))
-    click.echo(
-        click.style("stackbuild: ", fg="red", bold=True) + message, err=True, color=False if plain else None
-    )
+    said = click.style("stackbuild: ", fg="red", bold=True) + message
+    with suppress(OSError):  # nobody hears it; the exit code still tells
+        click.echo(said, err=True, color=False if plain else None)
 
 
 if __name__ == "__main__":

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
 
@@ -27,8 +29,9 @@ def plain(stream: TextIO | None = None) -> bool:
 
 
 def talk(message: str) -> None:
-    """Say something that is not the result: to stderr."""
-    click.echo(message, err=True)
+    """Say something that is not the result: to stderr. When nobody can hear it, the work goes on all the same."""
+    with suppress(OSError):
+        click.echo(message, err=True)
 
 
 def json_text(value: object) -> str:
@@ -62,7 +65,41 @@ def write_file(path: Path, data: bytes) -> None:
     Args:
         path: Where; a device or pipe such as /dev/stdout is written in place.
         data: All of its content.
+
+    Raises:
+        UsageError: ``output-unwritable``.
     """
+    with writing(path):
+        _write_file(path, data)
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Say in a sentence why a place that the person named cannot be written.
+
+    Args:
+        path: The file or folder they named.
+
+    Raises:
+        UsageError: ``output-unwritable``. A full disk is told as such elsewhere, and a reader that has gone away
+            is no mistake of the person.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EPIPE):
+            raise
+        from stackbuild.errors import UsageError
+
+        raise UsageError(
+            f"cannot be written: {error.strerror or error}",
+            code="output-unwritable",
+            where=str(path),
+            do="Name another place, or one that you may write to.",
+        ) from error
+
+
+def _write_file(path: Path, data: bytes) -> None:
     if path.exists() and not path.is_file():
         path.write_bytes(data)
         return

@@ -48,7 +48,7 @@ def command(
     It needs the stack's lock. Without --wheels the build takes them from the indexes, by hash.
     """
     from stackbuild.cli.context import project
-    from stackbuild.cli.output import json_text, talk, write_result
+    from stackbuild.cli.output import json_text, talk, write_result, writing
     from stackbuild.cli.progress import observed
     from stackbuild.errors import UsageError
     from stackbuild.lock.file import read_lock, require_current
@@ -82,7 +82,8 @@ def command(
                 site=here.site,
                 observer=observer,
             )
-        write_context(entries, output)
+        with writing(output):
+            write_context(entries, output)
         if not quiet:
             talk(f"{output}: docker build --tag {spec.name} {output}")
         return

@@ -10,7 +10,7 @@ import docker.errors
 import requests.exceptions
 import urllib3.exceptions
 
-from stackbuild.errors import BuildError, NotJudgedError, StackbuildError
+from stackbuild.errors import BuildError, NotJudgedError, StackbuildError, UsageError
 
 _CONNECTION_LOST = (
     requests.exceptions.RequestException,
@@ -51,8 +51,19 @@ def from_api_message(action: str, message: str) -> StackbuildError:
     """The error for a request that the engine refused with ``message``."""
     if is_disk_full(message):
         return disk_full("", message)
+    if "invalid reference format" in message:
+        return _bad_image_name(action, message.strip())
     return NotJudgedError(
         f"The Docker engine could not {action}.", code="engine-refused", detail=message.strip()
+    )
+
+
+def _bad_image_name(action: str, detail: str) -> UsageError:
+    return UsageError(
+        f"The Docker engine could not {action}: that is not the name of an image.",
+        code="bad-image-name",
+        detail=detail,
+        do="Write it as REPOSITORY[:TAG], in lower case, such as demo-cpu:latest.",
     )
 
 
@@ -64,6 +75,7 @@ def translated(action: str) -> Iterator[None]:
         action: What the engine is asked to do, as a verb phrase: "load the image".
 
     Raises:
+        UsageError: ``bad-image-name``.
         BuildError: ``disk-full``.
         NotJudgedError: ``engine-died`` when the connection broke, ``engine-refused`` otherwise.
     """
@@ -71,6 +83,8 @@ def translated(action: str) -> Iterator[None]:
         yield
     except docker.errors.APIError as error:
         raise from_api_message(action, str(error.explanation or error)) from error
+    except docker.errors.NullResource as error:  # docker-py asks nothing for an empty name
+        raise _bad_image_name(action, "the name is empty") from error
     except docker.errors.DockerException as error:
         raise from_api_message(action, str(error)) from error
     except _CONNECTION_LOST as error:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from stackbuild.errors import LockError, UsageError
+from stackbuild.errors import UsageError
 
 DEFAULT_REGISTRY = "docker.io"
 # Docker's default registry answers its API under another name (distribution/reference, `normalize.go`).
@@ -64,7 +64,7 @@ def parse_repository(image: str) -> Repository:
         image: For example ``debian``, ``nvidia/cuda`` or ``registry.example:5000/team/app``; no tag.
 
     Raises:
-        LockError: ``bad-image-name``.
+        UsageError: ``bad-image-name``. One in a spec is refused when the spec is read.
     """
     first, slash, rest = image.partition("/")
     if slash and ("." in first or ":" in first or first == "localhost"):
@@ -76,7 +76,7 @@ def parse_repository(image: str) -> Repository:
         if "/" not in name:
             name = f"library/{name}"
     if not _REPOSITORY.fullmatch(name):
-        raise LockError(
+        raise UsageError(
             f"{image!r} is not the name of an image repository",
             code="bad-image-name",
             do="Write the repository alone, in lower case, such as nvidia/cuda; its tag goes into 'tag'.",

@@ -325,7 +325,7 @@ class Store:
 def _usable(root: Path) -> Iterator[None]:
     try:
         yield
-    except (PermissionError, NotADirectoryError, FileExistsError) as error:
+    except (PermissionError, FileNotFoundError, NotADirectoryError, FileExistsError) as error:
         raise UsageError(
             f"the store cannot be used: {error.strerror}",
             code="store-unusable",

@@ -63,7 +63,7 @@ def parse_gpus(text: str) -> GpuSelection:
         return GpuSelection(count=ALL)
     if text == "none":
         return GpuSelection()
-    if text.isdigit():
+    if text.isascii() and text.isdigit():
         return GpuSelection(count=int(text))
     name, separator, ids = text.partition("=")
     devices = tuple(ids.split(","))

@@ -122,6 +122,37 @@ def test_ctrl_c(command, capsys: pytest.CaptureFixture[str]) -> None:
     assert "interrupted; nothing left behind" in capsys.readouterr().err
 
 
+def test_a_failure_while_an_interrupt_is_undone_is_still_130(
+    command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    @click.command("try")
+    def try_() -> None:
+        try:
+            raise KeyboardInterrupt
+        finally:
+            raise BuildError("The engine is gone.", code="engine-died")
+
+    command(try_)
+    assert run(["try"]) == 130
+    told = capsys.readouterr().err
+    assert "interrupted, and not all could be undone: The engine is gone." in told
+    assert "nothing left behind" not in told
+
+
+def test_an_interrupt_while_a_class_is_being_made_is_130_too(tmp_path: Path) -> None:
+    (tmp_path / "stopped.py").write_text(
+        "import sys, click; from stackbuild.cli import main as m; mod = type(sys)('made_up')\n"
+        "@click.command('try')\n"
+        "def try_(): exec('raise KeyboardInterrupt')\n"
+        "mod.command = try_; sys.modules['made_up'] = mod; m.COMMANDS['try'] = ('made_up', '')\n"
+        "m.main(['try'])\n"
+    )
+    # With -m alone does the interpreter see to it itself.
+    environ = {**os.environ, "PYTHONPATH": f"{tmp_path}:{Path(__file__).parents[2]}"}
+    done = subprocess.run([sys.executable, "-m", "stopped"], capture_output=True, text=True, env=environ)
+    assert done.returncode == 130, done.stderr
+
+
 def test_sigterm_ends_as_ctrl_c_does() -> None:
     code = (
         "import sys, time, click; from stackbuild.cli import main as m; mod = type(sys)('made_up')\n"
@@ -165,6 +196,64 @@ def test_a_reader_that_goes_away_does_not_change_the_exit_code() -> None:
         process.stdout.close()
         assert process.wait(10) == 1
         assert process.stderr.read() == ""
+
+
+def _in_a_shell(line: str) -> subprocess.CompletedProcess[str]:
+    """A shell's words with the command as $sb: only a shell closes a stream before a program begins."""
+    environ = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    line = f"sb() {{ '{sys.executable}' -m stackbuild.cli.main \"$@\"; }}; {line}"
+    return subprocess.run(["/bin/sh", "-c", line], capture_output=True, text=True, env=environ, cwd="/")
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "told"),
+    [
+        ("sb schema >&-", 0, ""),
+        ("sb --version >&-", 0, ""),
+        ("sb --help >&-", 0, ""),
+        ("sb build nosuch 2>&-", 3, ""),
+        ("sb buld 2>&-", 2, ""),
+        ("sb build nosuch >&- 2>&- <&-", 3, ""),
+        ("sb build nosuch 2>/dev/full", 3, ""),
+        ("sb buld 2>/dev/full", 2, ""),
+        ("sb schema >/dev/full", 4, "[disk-full]"),
+    ],
+)
+def test_the_exit_code_is_the_same_when_nobody_can_be_told(line: str, code: int, told: str) -> None:
+    done = _in_a_shell(line)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert told in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "internal-error" not in done.stderr
+
+
+def test_a_hearer_who_goes_away_changes_nothing() -> None:
+    environ = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    for arguments, code in ((["build", "nosuch"], 3), (["buld"], 2)):
+        read, write = os.pipe()
+        os.close(read)
+        command = [sys.executable, "-m", "stackbuild.cli.main", *arguments]
+        done = subprocess.run(command, stderr=write, stdout=subprocess.PIPE, env=environ, cwd="/")
+        os.close(write)
+        assert (done.returncode, done.stdout) == (code, b"")
+
+
+@pytest.mark.parametrize("target", ["/proc/nowhere/x", "/proc/x", "/dev/null/x", "FILE/x"])
+def test_a_result_that_cannot_be_written_is_a_usage_error(
+    target: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "FILE").touch()
+    target = target.replace("FILE", str(tmp_path / "FILE"))
+    assert run(["schema", "-o", target]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith(f"stackbuild: {target}: cannot be written: ")
+    assert captured.err.endswith("[output-unwritable]\n")
+
+
+def test_a_full_disk_under_a_result_is_told_as_that(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="No space left"):
+        write_result("x" * 10, Path("/dev/full"))
 
 
 def test_results_go_to_a_file_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -224,6 +224,30 @@ def test_fresh_makes_every_layer_anew(bench: Bench, debian_python_image: str) ->
     assert second.config_digest == first.config_digest
 
 
+@pytest.mark.parametrize("earlier_is_gone", [False, True])
+def test_an_interrupt_once_the_names_have_moved_moves_them_back(
+    earlier_is_gone: bool, bench: Bench, busybox_image: str
+) -> None:
+    stack = write_stack(bench.folder, bench.name)
+    lock = image_lock(stack, info(bench.engine, busybox_image))
+    first = bench.build(stack, lock)
+
+    class Interrupted(SilentObserver):
+        def stage(self, name: str, detail: str = "") -> None:
+            if name == "load":
+                for ref in first.tags:
+                    bench.engine.tag(busybox_image, ref)
+                if earlier_is_gone:  # as another user of the engine may do meanwhile
+                    bench.engine.remove_image(first.image_id)
+                raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        bench.build(stack, lock, observer=Interrupted(), fresh=True, SOURCE_DATE_EPOCH="1700000000")
+    for ref in first.tags:
+        now = info_or_none(bench.engine, ref)
+        assert (now.id if now else None) == (None if earlier_is_gone else first.image_id)
+
+
 def test_source_date_epoch_is_the_images_created(bench: Bench, busybox_image: str) -> None:
     stack = write_stack(bench.folder, bench.name)
     lock = image_lock(stack, info(bench.engine, busybox_image))

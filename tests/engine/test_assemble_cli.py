@@ -316,5 +316,8 @@ def test_render_takes_no_folder_that_holds_other_files(
     assert run(["render", name, "-o", "mine"]) == 2
     assert "[context-folder-taken]" in capsys.readouterr().err
     assert (folder.path / "mine" / "thesis.txt").read_text() == "years of work"
+    for nowhere in ("/proc/nowhere", "/dev/null/x", "mine/thesis.txt/x"):
+        assert run(["render", name, "-o", nowhere]) == 2
+        assert "[output-unwritable]" in capsys.readouterr().err
     assert run(["render", name, "-o", "new"]) == 0
     assert run(["render", name, "-o", "new"]) == 0, "an earlier context is replaced"

@@ -18,7 +18,7 @@ from stackbuild.engine import ownership
 from stackbuild.engine.chunk_reader import ChunkReader
 from stackbuild.engine.docker_engine import Engine
 from stackbuild.engine.models import DeviceRequest, Mount
-from stackbuild.errors import BuildError, NotJudgedError
+from stackbuild.errors import BuildError, NotJudgedError, UsageError
 from stackbuild.progress import SilentObserver
 from tests.support.base_image import busybox_rootfs, docker_archive
 
@@ -72,6 +72,13 @@ def test_no_engine_is_not_the_images_fault(monkeypatch: pytest.MonkeyPatch) -> N
     assert caught.value.code == "engine-unreachable"
     assert caught.value.exit_code == 5
     assert "DOCKER_HOST" in caught.value.do
+
+
+@pytest.mark.parametrize("name", ["", "Upper:1", "a b", "x:y:z", "-"])
+def test_what_is_no_image_name_is_the_callers_mistake(engine: Engine, name: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        engine.image(name)
+    assert caught.value.code == "bad-image-name"
 
 
 def test_load_keeps_our_diff_ids(engine: Engine) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stackbuild.errors import LockError, UsageError
+from stackbuild.errors import UsageError
 from stackbuild.registry.reference import endpoint_of, parse_repository
 
 
@@ -26,7 +26,7 @@ def test_names(image: str, registry: str, name: str) -> None:
 
 @pytest.mark.parametrize("image", ["nvidia/cuda:13.0", "Nvidia/cuda", "a//b", "", "a b", "-x", "http://a/b"])
 def test_what_is_no_repository_is_refused(image: str) -> None:
-    with pytest.raises(LockError) as caught:
+    with pytest.raises(UsageError) as caught:
         parse_repository(image)
     assert caught.value.code == "bad-image-name"
 

@@ -181,10 +181,11 @@ def test_damage_is_found(store: Store) -> None:
     assert store.blob(good)
 
 
-def test_a_store_that_is_no_folder(tmp_path: Path) -> None:
+@pytest.mark.parametrize("root", ["file", "file/below", "/proc/nowhere/store"])
+def test_a_store_that_is_no_folder(tmp_path: Path, root: str) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(UsageError) as caught:
-        Store(tmp_path / "file")
+        Store(tmp_path / root)
     assert caught.value.code == "store-unusable"
 
 

@@ -27,7 +27,9 @@ def test_a_selection_is_read_and_written_alike(text: str, count: int, ids: tuple
     assert str(selection) == {"0": "none"}.get(text, text)
 
 
-@pytest.mark.parametrize("text", ["", "some", "-1", "1,2", "device=", "device=0,,1", "device=0 1", "gpu=0"])
+@pytest.mark.parametrize(
+    "text", ["", "some", "-1", "1,2", "device=", "device=0,,1", "device=0 1", "gpu=0", "²", "٣"]
+)
 def test_nonsense_is_refused_with_what_is_allowed(text: str) -> None:
     with pytest.raises(UsageError) as caught:
         parse_gpus(text)
