@@ -1,8 +1,9 @@
 """Which file the dynamic loader takes for a library, as far as an image's files tell.
 
-ld.so(8) of glibc 2.36: DT_RPATH (only without DT_RUNPATH), LD_LIBRARY_PATH, DT_RUNPATH, the cache, the
-default folders. The cache is taken to hold what ldconfig would find in the folders of ld.so.conf(5) now. A
-process that has loaded a library of the same SONAME already takes that one: that is for the caller to know.
+ld.so(8) of glibc 2.36: DT_RPATH (only without DT_RUNPATH; that of whatever loaded a library counts for it too),
+LD_LIBRARY_PATH, DT_RUNPATH, the cache, the default folders. The cache is taken to hold what ldconfig would find
+in the folders of ld.so.conf(5) now. A process that has loaded a library of the same SONAME already takes that
+one: that is for the caller to know.
 """
 
 from __future__ import annotations
@@ -10,13 +11,16 @@ from __future__ import annotations
 import fnmatch
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from stackbuild.scan.elf_record import Library
 from stackbuild.scan.image_files import ImageFiles
 
 # Debian and Ubuntu build these into the loader; others have the last four alone.
 _TRIPLETS = {"x86_64": "x86_64-linux-gnu", "aarch64": "aarch64-linux-gnu", "i386": "i386-linux-gnu"}
-_MOST_INCLUDES = 16
+_MOST_INCLUDES = 1024
+# Bounds following RPATH from library to library in an image made to make that endless.
+_MOST_LOADS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +65,12 @@ class Loader:
             return self._in_folder(name.rpartition("/")[0], name.rpartition("/")[2], "path", user)
         elf = user.elf
         origin = user.path.rpartition("/")[0]
-        rpath = () if elf.runpath else elf.rpath
-        for by, folders in (
-            ("RPATH", rpath),
-            ("LD_LIBRARY_PATH", self.library_path),
-            ("RUNPATH", elf.runpath),
-        ):
+        if not elf.runpath:
+            for folder in (*_all_expanded(elf.rpath, user), *self._inherited.get(user.path, ())):
+                found = self._in_folder(folder, name, "RPATH", user)
+                if found is not None:
+                    return found
+        for by, folders in (("LD_LIBRARY_PATH", self.library_path), ("RUNPATH", elf.runpath)):
             for folder in folders:
                 found = self._in_folder(_expanded(folder, origin, elf.bits), name, by, user)
                 if found is not None:
@@ -77,6 +81,37 @@ class Loader:
         if key not in self._known:
             self._known[key] = self._by_default(name, user)
         return self._known[key]
+
+    @cached_property
+    def _inherited(self) -> dict[str, tuple[str, ...]]:
+        """Folders of DT_RPATH that a library gets from those that load it, by its path."""
+        got: dict[str, tuple[str, ...]] = {}
+        pending = [
+            (library, _all_expanded(library.elf.rpath, library))
+            for library in self._libraries.values()
+            if library.elf.rpath and not library.elf.runpath
+        ]
+        seen: set[tuple[str, tuple[str, ...]]] = set()
+        for _ in range(_MOST_LOADS):
+            if not pending:
+                break
+            library, folders = pending.pop()
+            for name in library.elf.needed:
+                found = next(
+                    (
+                        found
+                        for folder in folders
+                        if (found := self._in_folder(folder, name, "RPATH", library))
+                    ),
+                    None,
+                )
+                child = self._libraries.get(found.path) if found is not None else None
+                if child is None or child.elf.runpath or (child.path, folders) in seen:
+                    continue
+                seen.add((child.path, folders))
+                got[child.path] = tuple(dict.fromkeys((*got.get(child.path, ()), *folders)))
+                pending.append((child, folders))
+        return got
 
     def on_default_path(self, name: str, machine_of: Library) -> Found | None:
         """What any program gets that has no paths of its own."""
@@ -126,6 +161,11 @@ def _expanded(folder: str, origin: str, bits: int) -> str:
     return folder
 
 
+def _all_expanded(folders: Sequence[str], library: Library) -> tuple[str, ...]:
+    origin = library.path.rpartition("/")[0]
+    return tuple(_expanded(folder, origin, library.elf.bits) for folder in folders)
+
+
 def _defaults(machine: str) -> Sequence[str]:
     triplet = _TRIPLETS.get(machine)
     own = (f"lib/{triplet}", f"usr/lib/{triplet}") if triplet else ()
@@ -136,7 +176,7 @@ def _configured(files: ImageFiles) -> tuple[str, ...]:
     folders: list[str] = []
     pending = ["etc/ld.so.conf"]
     seen: set[str] = set()
-    while pending and len(seen) < _MOST_INCLUDES * 64:
+    while pending and len(seen) < _MOST_INCLUDES:
         path = pending.pop(0)
         if path in seen:
             continue

@@ -64,7 +64,8 @@ def _of_path(path: Path, closing: ExitStack, wanted: str, platform: str) -> Imag
 
     saved = not path.is_dir() or any((path / name).is_file() for name in _SAVED)
     if not saved and any((path / name).is_dir() for name in _ROOT_FOLDERS):
-        return FolderSource(path)
+        os_name, _, architecture = platform.partition("/")
+        return FolderSource(path, {"os": os_name, "architecture": architecture})
     return closing.enter_context(ArchiveSource(path, wanted=wanted, platform=platform))
 
 

@@ -157,7 +157,7 @@ class ScanReport(ReportModel):
             rows.append(("CUDA", ", ".join(families)))
         code = sorted({name for item in self.gpu_code for name in (*item.cubins, *item.ptx)})
         if code:
-            rows.append(("GPU code", f"{len(self.gpu_code)} libraries: {' '.join(_in_order(code))}"))
+            rows.append(("GPU code", f"{' '.join(_in_order(code))} in {len(self.gpu_code)} files"))
         rows.extend(("unknown", sentence) for sentence in self.unknown[:5])
         return tuple(rows)
 

@@ -7,6 +7,7 @@ import json
 import random
 import re
 import subprocess
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from stackbuild.facts.tables import Facts
 from stackbuild.scan.byte_source import ByteSource
 from stackbuild.scan.elf import ElfReader
 from stackbuild.scan.fatbin import GpuCode, read_fatbin, read_gpu_code
-from tests.support.cuda_tools import cuobjdump, onnxruntime_provider
+from tests.support.cuda_tools import cuobjdump, onnxruntime_provider, torch_cuda_library
 from tests.support.elf import make_elf, make_fatbin
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -98,16 +99,30 @@ def test_padding_between_containers_is_passed_over():
     assert read_fatbin(ByteSource(io.BytesIO(data))).sm == ("sm_80", "sm_90")
 
 
+def listed_cubins(library: Path) -> dict[str, int]:
+    output = subprocess.run(
+        [cuobjdump(), "-lelf", library], capture_output=True, text=True, check=True
+    ).stdout
+    return dict(Counter(re.findall(r"\.(sm_\w+)\.cubin", output)))
+
+
 @pytest.mark.slow
 def test_onnxruntime_gpu_equals_cuobjdump_and_the_facts():
     library = onnxruntime_provider("1.31.1")
-    listed = subprocess.run(
-        [cuobjdump(), "-lelf", library], capture_output=True, text=True, check=True
-    ).stdout
-    names = re.findall(r"\.(sm_\w+)\.cubin", listed)
     code = code_of(library)
-    assert as_cuobjdump(code)["cubins"] == {name: names.count(name) for name in set(names)}
+    assert as_cuobjdump(code)["cubins"] == listed_cubins(library)
     row = Facts().onnxruntime_release("1.31.1")
     assert row is not None
     assert set(code.sm) == set(row.sm)
+    assert code.ptx == ()
+
+
+@pytest.mark.slow
+def test_torch_equals_cuobjdump_and_has_what_the_facts_say():
+    library = torch_cuda_library("2.14.1")
+    code = code_of(library)
+    assert as_cuobjdump(code)["cubins"] == listed_cubins(library)
+    row = Facts().torch_variant("2.14.1", "cu130")
+    assert row is not None
+    assert set(row.sm) <= set(code.sm)
     assert code.ptx == ()

@@ -57,6 +57,18 @@ def test_the_order_is_that_of_the_loader(
     assert found(scan, "opt/x/libuser.so", "liba.so.1") == expected
 
 
+def test_rpath_of_what_loads_a_library_counts_for_it_too():
+    """As torch 2.14's wheels have it: RPATH, which comes before LD_LIBRARY_PATH."""
+    files: dict[str, Content] = {
+        "opt/t/libtorch.so": make_elf(soname="libtorch.so", needed=["libcublas.so.13"], rpath="$ORIGIN/../n"),
+        "opt/n/libcublas.so.13": make_elf(soname="libcublas.so.13", needed=["libcublasLt.so.13"]),
+        "opt/n/libcublasLt.so.13": make_elf(soname="libcublasLt.so.13"),
+        "opt/l/libcublasLt.so.13": make_elf(soname="libcublasLt.so.13"),
+    }
+    scan = scanned(files, LD_LIBRARY_PATH="/opt/l")
+    assert found(scan, "opt/n/libcublas.so.13", "libcublasLt.so.13") == ("opt/n/libcublasLt.so.13", "RPATH")
+
+
 def test_another_machine_is_passed_over():
     scan = scanned(
         {

@@ -8,6 +8,7 @@ from tests.support.cache import cached
 from tests.support.wheel_member import fetch_member
 
 CUOBJDUMP_VERSION = "13.4.92"
+_TORCH_CUDA = "torch/lib/libtorch_cuda.so"
 _PROVIDER = "onnxruntime/capi/libonnxruntime_providers_cuda.so"
 
 
@@ -28,4 +29,12 @@ def onnxruntime_provider(version: str) -> Path:
         lambda target: fetch_member(
             f"onnxruntime-gpu=={version}", _PROVIDER, target, "--python-version=3.12"
         ),
+    )
+
+
+def torch_cuda_library(version: str) -> Path:
+    """``libtorch_cuda.so`` of the default index's build of a torch release."""
+    return cached(
+        f"torch-{version}/libtorch_cuda.so",
+        lambda target: fetch_member(f"torch=={version}", _TORCH_CUDA, target, "--python-version=3.12"),
     )

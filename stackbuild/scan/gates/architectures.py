@@ -30,7 +30,7 @@ def judge_architectures(scan: Scan, target: HostOffer | None, facts: Facts) -> I
         yield Finding(
             code="arch-not-covered",
             verdict=Verdict.SKIP,
-            subject=f"{len(with_code)} libraries with GPU code",
+            subject=f"{_count(len(with_code))} with GPU code",
             summary="No GPU is named that the image must run on, so the architectures of its libraries were not judged.",
             next_step="Name GPUs with --gpu, or a stack that has target.gpus.",
         )
@@ -74,9 +74,13 @@ def _covered(gpu: GpuOffer, passed: Sequence[Finding]) -> Finding:
     return Finding(
         code="arch-not-covered",
         verdict=Verdict.PASS,
-        subject=f"{len(passed)} libraries on {gpu.name}",
-        measured=f"{len(passed)} libraries covered",
+        subject=f"{_count(len(passed))} on {gpu.name}",
+        measured=f"{_count(len(passed))} covered",
         required=f"code for compute capability {gpu.compute_capability}",
-        summary=f"{len(passed)} libraries have code that {gpu.name} ({gpu.compute_capability}) runs{by_ptx}.",
+        summary=f"{gpu.name} ({gpu.compute_capability}) runs the code of {_count(len(passed))}{by_ptx}.",
         details={"libraries": [str(finding.details["path"]) for finding in passed]},
     )
+
+
+def _count(libraries: int) -> str:
+    return "1 library" if libraries == 1 else f"{libraries} libraries"
