@@ -24,8 +24,6 @@ ABSOLUTE_PATH = r"^/[^\x00-\x1f]*$"
 AbsolutePath = Annotated[str, Field(pattern=ABSOLUTE_PATH)]
 EnvName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 Platform = Literal["linux/amd64", "linux/arm64"]
-
-
 class ImageBaseSpec(FrozenModel):
     """A base image from a registry."""
 
@@ -167,6 +165,27 @@ class TargetSpec(FrozenModel):
     compatibility: Literal["native", "minor", "forward"] = "native"
 
 
+class ServiceSpec(FrozenModel):
+    """The image as a service: started with its own entrypoint, awaited, and asked a recorded request."""
+
+    port: int = Field(ge=1, le=65535)
+    ready: str = Field(default="/", pattern=r"^/", description="path that answers below 400 once it is ready")
+    ready_within: int = Field(default=60, ge=1, description="seconds until it must be ready")
+    method: Literal["GET", "POST", "PUT"] = "POST"
+    path: str = Field(default="/", pattern=r"^/", description="path of the recorded request")
+    headers: dict[str, str] = Field(default_factory=dict)
+    request: str | None = Field(default=None, description="file with the recorded request's body")
+    answer: str | None = Field(default=None, description="file with the recorded answer: JSON, or else bytes")
+    tolerance: float = Field(
+        default=0.0, ge=0, description="largest relative error of a number in the answer"
+    )
+    latency: float | None = Field(
+        default=None, gt=0, description="milliseconds in which 95 % of the answers must come"
+    )
+    requests: int = Field(default=20, ge=1, le=10_000)
+    environment: dict[EnvName, str] = Field(default_factory=dict)
+
+
 class VerifySpec(FrozenModel):
     """What verification runs beyond its own gates."""
 
@@ -183,7 +202,16 @@ class VerifySpec(FrozenModel):
     )
     read_only: bool = Field(default=False, description="run with a read-only root file system")
     tolerance: dict[Literal["fp64", "fp32", "tf32", "fp16", "bf16"], float] = Field(default_factory=dict)
+    batch: int = Field(default=1, ge=1, description="batch that torch-model is built with")
+    concurrency: int = Field(
+        default=1, ge=1, description="how many run the model, or call the service, at a time"
+    )
+    training: bool = Field(
+        default=False, description="measure the memory of a training step with its optimizer"
+    )
+    tensorrt: bool = Field(default=False, description="also run onnx-model on TensorRT")
     checks: tuple[str, ...] = ()
+    service: ServiceSpec | None = None
 
 
 class Waiver(FrozenModel):

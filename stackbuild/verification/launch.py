@@ -15,9 +15,10 @@ from stackbuild.engine.docker_engine import Engine
 from stackbuild.engine.models import ImageInfo, Mount
 from stackbuild.errors import NotJudgedError
 from stackbuild.progress import Observer
+from stackbuild.verification.files import SUITE_FOLDER
 from stackbuild.verification.injection import Injected
 from stackbuild.verification.model import SuiteRun
-from stackbuild.verification.plan import RESULTS_FOLDER, SUITE_FOLDER
+from stackbuild.verification.plan import RESULTS_FOLDER
 from stackbuild.verification.suite_output import SuiteOutput
 
 ARCHIVE_NAME = "suite.pyz"
@@ -82,7 +83,7 @@ def run_suite(
     tried: list[str] = []
     too_old: SuiteRun | None = None  # `python` may be 2.7 where python3 is new enough
     with engine.volume() as volume:
-        _fill(engine, image, volume, files)
+        fill_volume(engine, image, volume, files)
         for interpreter in options.interpreters:
             with ExitStack() as stack:
                 container = stack.enter_context(
@@ -90,7 +91,7 @@ def run_suite(
                         image.id,
                         _command(interpreter),
                         mounts=[Mount(volume, SUITE_FOLDER)],
-                        tmpfs=_memory_folders(options),
+                        tmpfs=memory_folders(options),
                         user=options.user,
                         shm_size=options.shm_size,
                         ulimits=options.ulimits,
@@ -123,12 +124,14 @@ def _command(interpreter: str) -> Sequence[str]:
     return [interpreter, "-B", "-u", archive, plan, RESULTS_FOLDER]
 
 
-def _memory_folders(options: LaunchOptions) -> Mapping[str, str]:
+def memory_folders(options: LaunchOptions) -> Mapping[str, str]:
+    """The folders of the container that are in memory: path → mount options."""
     folders = {RESULTS_FOLDER: _RESULTS_OPTIONS}
     return {**folders, "/tmp": "rw,mode=1777"} if options.read_only else folders  # noqa: S108 - in the container
 
 
-def _fill(engine: Engine, image: ImageInfo, volume: str, files: Mapping[str, bytes]) -> None:
+def fill_volume(engine: Engine, image: ImageInfo, volume: str, files: Mapping[str, bytes]) -> None:
+    """Put files on a volume through a container of the image that never starts."""
     raw = io.BytesIO()
     with tarfile.open(fileobj=raw, mode="w", format=tarfile.PAX_FORMAT) as archive:
         for name, content in sorted(files.items()):

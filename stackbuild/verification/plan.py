@@ -7,21 +7,30 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
+from stackbuild.verification.files import ONNX_MODEL, SUITE_FOLDER, TORCH_MODEL, check_name
 from stackbuild.verification.gpus import GpuSelection
-from stackbuild.verification.promise import CPU_PROVIDER, ONNXRUNTIME_PROVIDERS, Promise
+from stackbuild.verification.promise import (
+    CPU_PROVIDER,
+    ONNXRUNTIME_PROVIDERS,
+    TENSORRT_PROVIDER,
+    Promise,
+)
 
 SCHEMA = 1
-# Paths inside the container. The suite's folder is a volume mounted read-only, the results' a tmpfs.
-SUITE_FOLDER = "/run/stackbuild/suite"
+# Inside the container: the suite's folder is a volume mounted read-only, the results' is in memory.
 RESULTS_FOLDER = "/run/stackbuild/results"
-STACK_MODEL = "stack-model.onnx"
 
 # Seconds. The first import of a large framework from a cold disk takes tens of seconds.
 IMPORT_LIMIT = 300.0
 GATE_LIMIT = 120.0
 MATRIX_SIZE = 256
 SEED = 20_231_114
-PRECISIONS = ("fp64", "fp32", "fp16", "bf16")
+# TF32 exists on GPUs only; it comes after fp32, which is measured with the image's own settings.
+PRECISIONS = {
+    "cpu": ("fp64", "fp32", "fp16", "bf16"),
+    "cuda": ("fp64", "fp32", "tf32", "fp16", "bf16"),
+}
+CONVOLUTION_PRECISIONS = ("fp32", "fp16", "bf16")
 IMPORT_PREFIX = "import-"
 
 
@@ -75,6 +84,8 @@ def plan_gates(promise: Promise, gpus: GpuSelection) -> tuple[PlannedGate, ...]:
         gates += _torch_gates(promise, here=not device_missing(promise, gpus))
     if promise.onnxruntime or not locked:
         gates += _onnxruntime_gates(promise, here=not provider_missing(promise, gpus))
+    if not device_missing(promise, gpus):
+        gates += _check_gates(promise)
     if promise.device == "cuda" and not gpus.none:
         # Once more at the end: access to devices can be lost while a container runs.
         gates.append(PlannedGate("nvml-at-end", gates[-1].worker, "suite.gates.nvml:measure"))
@@ -105,12 +116,68 @@ def _reach_gates() -> list[PlannedGate]:
 def _torch_gates(promise: Promise, *, here: bool) -> list[PlannedGate]:
     module = "suite.gates.torch_gates"
     gates = [PlannedGate("torch-import", "torch", f"{module}:load", IMPORT_LIMIT, loads=True)]
-    if here:
-        options = {"device": promise.device, "precisions": PRECISIONS, "size": MATRIX_SIZE, "seed": SEED}
-        gates.append(
-            PlannedGate("torch-matmul", "torch", f"{module}:matmul", needs=("torch-import",), options=options)
-        )
+    if not here:
+        return gates
+    device = {"device": promise.device, "seed": SEED}
+    products = {**device, "precisions": PRECISIONS[promise.device], "size": MATRIX_SIZE}
+    convolutions = {**device, "precisions": CONVOLUTION_PRECISIONS}
+    stored = {**device, "results_folder": RESULTS_FOLDER}
+    model = _model_options(promise)
+    if promise.device == "cuda":
+        gates.append(_torch_gate("torch-devices", "torch_devices:measure", {}))
+    gates += [
+        _torch_gate("torch-matmul", "torch_gates:matmul", products),
+        _torch_gate("torch-convolution", "torch_convolution:measure", convolutions),
+    ]
+    if promise.device == "cuda":
+        gates.append(_torch_gate("torch-all-reduce", "torch_collective:measure", {}))
+    if promise.torch_model is not None:
+        exchange = {**model, **stored, "exchange": promise.onnx_model is not None}
+        memory = {**model, "concurrency": promise.concurrency, "training": promise.training}
+        gates += [
+            _torch_gate("torch-model", "torch_model:measure", exchange),
+            _torch_gate("torch-memory", "torch_memory:measure", memory),
+        ]
+    gates += [
+        _torch_gate("torch-repeatable", "torch_repeat:repeat", {**model, **device}),
+        _torch_gate("torch-checkpoint", "torch_repeat:checkpoint", stored),
+    ]
     return gates
+
+
+def _torch_gate(name: str, function: str, options: dict[str, Any]) -> PlannedGate:
+    return PlannedGate(name, "torch", f"suite.gates.{function}", needs=("torch-import",), options=options)
+
+
+def _model_options(promise: Promise) -> dict[str, Any]:
+    """What building the stack's torch model takes; empty when it has none."""
+    if promise.torch_model is None:
+        return {}
+    return {
+        "model": f"{SUITE_FOLDER}/{TORCH_MODEL}",
+        "function": promise.torch_model_function,
+        "device": promise.device,
+        "batch": promise.batch,
+        "seed": SEED,
+    }
+
+
+def _check_gates(promise: Promise) -> list[PlannedGate]:
+    return [
+        PlannedGate(
+            f"check-{number}",
+            "checks",
+            "suite.gates.stack_check:measure",
+            options={
+                "file": f"{SUITE_FOLDER}/{check_name(number)}",
+                "device": promise.device,
+                "seed": SEED,
+                "batch": promise.batch,
+                "results_folder": RESULTS_FOLDER,
+            },
+        )
+        for number in range(len(promise.checks))
+    ]
 
 
 def _onnxruntime_gates(promise: Promise, *, here: bool) -> list[PlannedGate]:
@@ -130,10 +197,35 @@ def _onnxruntime_gates(promise: Promise, *, here: bool) -> list[PlannedGate]:
         PlannedGate("ort-session", "onnxruntime", f"{module}:reference_session", needs=needs, options=options)
     )
     if promise.onnx_model:
-        options = {**options, "model": f"{SUITE_FOLDER}/{STACK_MODEL}"}
+        options = {**options, "model": f"{SUITE_FOLDER}/{ONNX_MODEL}"}
         gates.append(
             PlannedGate(
                 "ort-model-session", "onnxruntime", f"{module}:stack_session", needs=needs, options=options
+            )
+        )
+    if promise.tensorrt:
+        # The stack's own model where there is one: TensorRT is asked for because of it.
+        function = "stack_session" if promise.onnx_model else "reference_session"
+        asked = {**options, "providers": [TENSORRT_PROVIDER, *providers]}
+        gates.append(
+            PlannedGate(
+                "ort-tensorrt",
+                "onnxruntime",
+                f"{module}:{function}",
+                IMPORT_LIMIT,
+                needs=needs,
+                options=asked,
+            )
+        )
+    if promise.onnx_model and promise.torch_model is not None:
+        asked = {**options, "results_folder": RESULTS_FOLDER}
+        gates.append(
+            PlannedGate(
+                "models-agree",
+                "onnxruntime",
+                "suite.gates.onnx_agreement:measure",
+                needs=("ort-import", "torch-model"),
+                options=asked,
             )
         )
     return gates

@@ -7,14 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from packaging.requirements import Requirement
-from packaging.utils import canonicalize_name
 from pydantic import BaseModel, ConfigDict, Field
 
 from stackbuild.compat.subject import Compatibility
-from stackbuild.errors import SpecError
 from stackbuild.lock.model import ImageBaseLock, PlatformLock
-from stackbuild.spec.model import Platform, StackSpec
+from stackbuild.spec.model import Platform, ServiceSpec, StackSpec
+from stackbuild.verification.declared import declared
 
 if TYPE_CHECKING:
     from stackbuild.publish.pin_list import PinList
@@ -23,6 +21,7 @@ Device = Literal["cpu", "cuda"]
 
 _VENV_PYTHON = "/opt/venv/bin/python"
 CPU_PROVIDER = "CPUExecutionProvider"
+TENSORRT_PROVIDER = "TensorrtExecutionProvider"
 # Distributions whose files are the module onnxruntime, and the execution provider each is chosen for.
 # Source: names of the packages that https://onnxruntime.ai/docs/install/ lists.
 ONNXRUNTIME_PROVIDERS: Mapping[str, str] = {
@@ -43,6 +42,22 @@ class PromisedDistribution(PromiseModel):
     name: str = Field(description="normalised name")
     version: str = Field(description="with its local label")
     requested: bool = Field(default=False, description="the spec names it, so its modules are imported")
+
+
+class PromisedFile(PromiseModel):
+    """A file that verification takes into the container."""
+
+    name: str = Field(description="as the spec names it")
+    path: str
+    sha256: str
+
+
+class PromisedService(PromiseModel):
+    """What the image's own entrypoint must do, with the recorded request and answer."""
+
+    service: ServiceSpec
+    request: PromisedFile | None = None
+    answer: PromisedFile | None = None
 
 
 class Promise(PromiseModel):
@@ -73,6 +88,17 @@ class Promise(PromiseModel):
     onnx_model: str | None = Field(default=None, description="path of the stack's own model")
     onnx_model_sha256: str | None = None
     shm_size: str | None = Field(default=None, description="size of /dev/shm, for example 1g")
+    torch_model: PromisedFile | None = Field(
+        default=None, description="the file that builds the stack's model"
+    )
+    torch_model_function: str = ""
+    batch: int = 1
+    concurrency: int = 1
+    training: bool = False
+    memory_margin: float | None = Field(default=None, description="part of the memory that must stay free")
+    tensorrt: bool = False
+    checks: tuple[PromisedFile, ...] = ()
+    service: PromisedService | None = None
     user: str | None = Field(default=None, description="user to run as; None for the image's own")
     ulimits: Mapping[str, int] = Field(default_factory=dict)
     read_only: bool = False
@@ -123,7 +149,7 @@ def promise_of_lock(spec: StackSpec, lock: PlatformLock, platform: Platform, spe
         torch_cuda=_torch_cuda(torch, torch_spec.variant if torch_spec else None),
         onnxruntime=versions.get(ort) if ort else None,
         onnxruntime_distribution=ort,
-        **_verify_part(spec, spec_folder),
+        **declared(spec, spec_folder),
     )
 
 
@@ -144,7 +170,7 @@ def promise_of_spec(spec: StackSpec, platform: Platform, spec_folder: Path) -> P
         torch_cuda=_torch_cuda(version, torch.variant if torch else None),
         onnxruntime=spec.frameworks[ort].version if ort else None,
         onnxruntime_distribution=ort,
-        **_verify_part(spec, spec_folder),
+        **declared(spec, spec_folder),
     )
 
 
@@ -215,32 +241,3 @@ def _device_of_lock(spec: StackSpec, lock: PlatformLock) -> Device:
 def _environment(config: Mapping[str, Any]) -> list[Any]:
     inner = config.get("config") or config
     return inner.get("Env") or []
-
-
-def _verify_part(spec: StackSpec, spec_folder: Path) -> dict[str, Any]:
-    """What the spec itself says about verification."""
-    model = spec_folder / spec.verify.onnx_model if spec.verify.onnx_model else None
-    if model is not None and not model.is_file():
-        raise SpecError(
-            f"The ONNX model {spec.verify.onnx_model} does not exist.",
-            code="onnx-model-not-found",
-            where=spec.name,
-            do="verify.onnx-model is relative to the spec's folder.",
-        )
-    return {
-        "decided": _decided(spec),
-        "tolerance": dict(spec.verify.tolerance),
-        "allow_cpu_ops": spec.verify.allow_cpu_ops,
-        "onnx_model": str(model) if model else None,
-        "onnx_model_sha256": hashlib.sha256(model.read_bytes()).hexdigest() if model else None,
-        "shm_size": spec.verify.shm_size,
-        "user": spec.verify.user,
-        "ulimits": dict(spec.verify.ulimits),
-        "read_only": spec.verify.read_only,
-        "compatibility": spec.target.compatibility,
-    }
-
-
-def _decided(spec: StackSpec) -> tuple[str, ...]:
-    names = [Requirement(override).name for override in spec.overrides]
-    return tuple(sorted({str(canonicalize_name(name)) for name in [*names, *spec.exclude]}))

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from stackbuild.engine.docker_engine import Engine
 from stackbuild.engine.models import EngineInfo, ImageInfo
-from stackbuild.errors import LockError, NotJudgedError
+from stackbuild.errors import NotJudgedError
 from stackbuild.findings import Finding, Verdict
 from stackbuild.progress import Observer
 from stackbuild.verification.binding import surroundings_of
+from stackbuild.verification.files import stack_files
 from stackbuild.verification.gate_codes import GATE_CODES
 from stackbuild.verification.injection import MODES, Injected, Mode, candidate_modes, injected, unavailable
 from stackbuild.verification.launch import ARCHIVE_NAME, INTERPRETERS, PLAN_NAME, LaunchOptions, run_suite
 from stackbuild.verification.model import InjectedBy, SuiteRun
 from stackbuild.verification.options import VerifyOptions
-from stackbuild.verification.plan import STACK_MODEL, plan_bytes, plan_gates
+from stackbuild.verification.plan import device_missing, plan_bytes, plan_gates
 from stackbuild.verification.probe import REFUSALS, refusal
 from stackbuild.verification.promise import Promise
+from stackbuild.verification.service import ask_service
 from stackbuild.verification.suite_archive import suite_archive
 
 _NO_TOOLKIT = "toolkit-not-installed"
@@ -144,6 +144,9 @@ class Verification:
                 raise
             refused = self._refused(judge_start_failure(error.detail), "hook")
             return refused.run, refused.findings
+        if promise.service is not None and run.finished and not device_missing(promise, options.gpus):
+            service = ask_service(self._engine, self._image, promise, launch, run, self._observer)
+            run = run.model_copy(update={"results": {**run.results, service.name: service}})
         return run, judge_run(promise, run, surroundings_of(options, self._info))
 
     def _files(self) -> Mapping[str, bytes]:
@@ -151,20 +154,5 @@ class Verification:
         return {
             ARCHIVE_NAME: suite_archive(),
             PLAN_NAME: plan_bytes(plan_gates(self._promise, self._options.gpus)),
-            **_model_file(self._promise),
+            **stack_files(self._promise),
         }
-
-
-def _model_file(promise: Promise) -> Mapping[str, bytes]:
-    """The stack's own ONNX model, if it is still the one that was promised."""
-    if promise.onnx_model is None:
-        return {}
-    content = Path(promise.onnx_model).read_bytes()
-    if hashlib.sha256(content).hexdigest() != promise.onnx_model_sha256:
-        raise LockError(
-            "The ONNX model changed while it was being verified.",
-            code="onnx-model-changed",
-            where=promise.onnx_model,
-            do="Run the same command again.",
-        )
-    return {STACK_MODEL: content}

@@ -121,6 +121,42 @@ def session(provider: str = "CPUExecutionProvider", /, **changes: Any) -> GateRe
     return measured("ort-session", output, **{**values, **changes})
 
 
+def convolutions(device: str = "cpu", /, **errors: float) -> GateResult:
+    """The measurement of ``torch-convolution``."""
+    chosen = {"fp32": 4e-7, "fp16": 4e-4, "bf16": 3e-3, **errors}
+    return measured(
+        "torch-convolution",
+        device=device,
+        library="cuDNN" if device == "cuda" else "CPU",
+        cudnn=None,
+        convolutions={
+            precision: {"error": error, "finite": True, "device": device, "seconds": 0.01}
+            for precision, error in chosen.items()
+        },
+    )
+
+
+def repeated(**changes: Any) -> GateResult:
+    """The measurement of ``torch-repeatable``."""
+    values: dict[str, Any] = {
+        "device": "cpu",
+        "seed": 1,
+        "precision": "fp32",
+        "steps": 3,
+        "threads": 2,
+        "differing": [],
+        "own_model": None,
+        "model_sha256": None,
+    }
+    return measured("torch-repeatable", **{**values, **changes})
+
+
+def restored(**changes: Any) -> GateResult:
+    """The measurement of ``torch-checkpoint``."""
+    values: dict[str, Any] = {"device": "cpu", "bytes": 86454, "differing": [], "same_outputs": True}
+    return measured("torch-checkpoint", **{**values, **changes})
+
+
 def whole_run(*changed: GateResult, **fields: Any) -> SuiteRun:
     """A run on torch-cpu in which everything is well, with some results changed."""
     interpreter = measured(
@@ -131,6 +167,7 @@ def whole_run(*changed: GateResult, **fields: Any) -> SuiteRun:
         glibc="2.36",
         os={"ID": "debian", "VERSION_ID": "12"},
         kernel="6.1",
+        shm_bytes=1 << 30,
     )
     loaded = measured(
         "ort-import", seconds=0.2, version="1.31.1", available_providers=[], build="", torch_imported=False
@@ -141,6 +178,9 @@ def whole_run(*changed: GateResult, **fields: Any) -> SuiteRun:
         measured("import-numpy", modules={"numpy": 0.1}),
         torch_build(),
         products(),
+        convolutions(),
+        repeated(),
+        restored(),
         loaded,
         session(),
         *changed,

@@ -9,14 +9,16 @@ from typing import Any
 
 import pytest
 
-from stackbuild.errors import SpecError
+from stackbuild.errors import LockError, SpecError
 from stackbuild.lock.model import PlatformLock
 from stackbuild.publish.pin_list import BasePin, PinList
 from stackbuild.spec.model import StackSpec
+from stackbuild.verification.files import stack_files
 from stackbuild.verification.gpus import GpuSelection
 from stackbuild.verification.plan import plan_bytes, plan_gates
 from stackbuild.verification.promise import (
     Promise,
+    PromisedFile,
     promise_of_image,
     promise_of_lock,
     promise_of_pins,
@@ -161,6 +163,9 @@ def test_the_plan_of_a_cpu_stack_runs_every_gate_on_the_cpu() -> None:
         "import-numpy",
         "torch-import",
         "torch-matmul",
+        "torch-convolution",
+        "torch-repeatable",
+        "torch-checkpoint",
         "ort-import",
         "ort-session",
     ]
@@ -174,7 +179,17 @@ def test_the_plan_of_a_gpu_stack_leaves_out_what_needs_a_gpu_where_there_is_none
     reserved = {gate.name: gate for gate in plan_gates(cuda_promise(), ALL)}
     without = [gate.name for gate in plan_gates(cuda_promise(), NONE)]
     reach = {"device-nodes", "cuda-driver", "nvml", "cuda-runtime", "nvml-at-end"}
-    assert set(reserved) - set(without) == {"torch-matmul", "ort-session"} | reach
+    computing = {
+        "torch-devices",
+        "torch-matmul",
+        "torch-convolution",
+        "torch-all-reduce",
+        "torch-repeatable",
+        "torch-checkpoint",
+        "ort-session",
+    }
+    assert set(reserved) - set(without) == computing | reach
+    assert "tf32" in reserved["torch-matmul"].options["precisions"]
     assert list(reserved)[-1] == "nvml-at-end", "access can be lost while the container runs"
     assert reserved["torch-matmul"].options["device"] == "cuda"
     assert reserved["ort-session"].options["providers"] == ["CUDAExecutionProvider", "CPUExecutionProvider"]
@@ -252,3 +267,30 @@ def _promise(
     return promise_of_lock(
         StackSpec.model_validate(described), PlatformLock.model_validate(lock), "linux/amd64", folder
     )
+
+
+def test_what_the_spec_declares_for_verification_becomes_gates(tmp_path: Path) -> None:
+    promise = cpu_promise(
+        onnx_model=str(tmp_path / "model.onnx"),
+        torch_model=PromisedFile(name="ours.py", path=str(tmp_path / "ours.py"), sha256="0"),
+        torch_model_function="build",
+        batch=4,
+        checks=(PromisedFile(name="checks/own.py", path=str(tmp_path / "own.py"), sha256="0"),),
+        tensorrt=True,
+    )
+    gates = {gate.name: gate for gate in plan_gates(promise, NONE)}
+    assert gates["torch-model"].options["exchange"] is True
+    assert gates["torch-memory"].options["batch"] == 4
+    assert gates["models-agree"].needs == ("ort-import", "torch-model")
+    assert gates["models-agree"].worker == "onnxruntime", "ORT never meets torch"
+    assert gates["ort-tensorrt"].options["providers"][0] == "TensorrtExecutionProvider"
+    assert gates["check-0"].options["file"].endswith("/check_0.py")
+
+
+def test_a_file_that_changed_since_the_promise_is_refused(tmp_path: Path) -> None:
+    source = tmp_path / "ours.py"
+    source.write_text("changed")
+    promise = cpu_promise(torch_model=PromisedFile(name="ours.py", path=str(source), sha256="0" * 64))
+    with pytest.raises(LockError) as refused:
+        stack_files(promise)
+    assert refused.value.code == "verify-file-changed"

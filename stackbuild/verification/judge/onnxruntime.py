@@ -7,15 +7,24 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from stackbuild.findings import Finding, Verdict
+from stackbuild.verification.judge.agreement import judge_agreement, judge_tensorrt
 from stackbuild.verification.judge.findings import finding, not_applicable, pointless, unmeasured
-from stackbuild.verification.judge.torch import DEFAULT_TOLERANCE
+from stackbuild.verification.judge.precision import tolerance_of
 from stackbuild.verification.model import GateResult
 from stackbuild.verification.promise import CPU_PROVIDER, Promise
 
 # onnxruntime_pybind_state.cc (ONNX Runtime 1.16–1.32) logs these when a provider's library cannot be loaded.
 _FALLBACK_LINE = re.compile(r"Failed to create \w+ExecutionProvider|Failed to load library lib\S+")
 _MISSING_LIBRARY = re.compile(r"(lib[\w.+-]+\.so[.\d]*): cannot open shared object file")
-CODES = ("ort-import", "ort-version", "ort-session", "ort-silent-cpu-fallback", "ort-model-session")
+CODES = (
+    "ort-import",
+    "ort-version",
+    "ort-session",
+    "ort-silent-cpu-fallback",
+    "ort-model-session",
+    "ort-tensorrt",
+    "models-agree",
+)
 
 
 def judge_onnxruntime(
@@ -50,6 +59,8 @@ def judge_onnxruntime(
             *judged,
             *(pointless(code, no_device) for code in CODES[2:4]),
             _model_skip(promise, no_device),
+            judge_tensorrt(promise, results, no_device),
+            judge_agreement(promise, results, no_device),
         )
     session = results.get("ort-session")
     judged.append(judge_session(promise, session))
@@ -65,7 +76,12 @@ def judge_onnxruntime(
                 log=session.output,
             )
         )
-    return (*judged, judge_model(promise, results.get("ort-model-session")))
+    return (
+        *judged,
+        judge_model(promise, results.get("ort-model-session")),
+        judge_tensorrt(promise, results, ""),
+        judge_agreement(promise, results, ""),
+    )
 
 
 def _model_skip(promise: Promise, why: str) -> Finding:
@@ -97,7 +113,7 @@ def judge_session(promise: Promise, result: GateResult | None) -> Finding:
     if result is None or result.outcome != "measured":
         return unmeasured(code, result)
     measured = result.measured
-    tolerance = {**DEFAULT_TOLERANCE, **promise.tolerance}["fp32"]
+    tolerance = tolerance_of(promise)["fp32"]
     required = f"error at most {tolerance:.1e}"
     if not measured["finite"]:
         return finding(

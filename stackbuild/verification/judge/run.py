@@ -7,12 +7,15 @@ from collections.abc import Collection, Mapping
 from stackbuild.findings import Finding, Verdict
 from stackbuild.verification.gate_codes import GATE_CODES
 from stackbuild.verification.gpus import GpuSelection
+from stackbuild.verification.judge.checks import judge_checks
 from stackbuild.verification.judge.distributions import judge_distributions, judge_imports
 from stackbuild.verification.judge.findings import finding, not_applicable, pointless
 from stackbuild.verification.judge.gpu import judge_gpu
 from stackbuild.verification.judge.interpreter import judge_os, judge_python_version
+from stackbuild.verification.judge.memory import judge_memory, judge_shared_memory
 from stackbuild.verification.judge.onnxruntime import judge_onnxruntime
 from stackbuild.verification.judge.reach import device_reached
+from stackbuild.verification.judge.service import judge_service
 from stackbuild.verification.judge.torch import judge_torch
 from stackbuild.verification.model import GateResult, SuiteRun
 from stackbuild.verification.plan import device_missing
@@ -42,6 +45,10 @@ def judge_run(promise: Promise, run: SuiteRun, surroundings: Surroundings) -> tu
         *judge_imports(promise, results, no_device=no_device),
         *judge_torch(promise, results, no_device=no_device),
         *judge_onnxruntime(promise, results, no_device="" if promise.provider == CPU_PROVIDER else no_device),
+        judge_memory(promise, results, no_device),
+        judge_shared_memory(promise, results),
+        *judge_service(promise, results, no_device),
+        *judge_checks(promise, results, no_device),
     )
     return findings if obstacle is None else (obstacle, *findings)
 

@@ -9,19 +9,29 @@ from packaging.version import Version
 
 from stackbuild.findings import Finding, Verdict
 from stackbuild.verification.judge.findings import finding, not_applicable, pointless, unmeasured
+from stackbuild.verification.judge.precision import described_errors, described_limits, wrong_results
+from stackbuild.verification.judge.repeatability import judge_checkpoint, judge_repeatable
+from stackbuild.verification.judge.torch_compute import (
+    judge_all_reduce,
+    judge_convolution,
+    judge_torch_devices,
+    judge_torch_model,
+)
 from stackbuild.verification.model import GateResult
 from stackbuild.verification.promise import Promise, variant_of
 
-# Largest error of one element relative to the largest element of a 256 × 256 product of standard normal
-# matrices. Rounding gives about 4e-7 in fp32, half a unit in the last place of the result in fp16
-# (2^-11) and bf16 (2^-8); the limits leave a factor of about four, TF32 (10-bit mantissa) is told from fp32.
-DEFAULT_TOLERANCE: Mapping[str, float] = {
-    "fp64": 1e-12,
-    "fp32": 1e-5,
-    "tf32": 2e-3,
-    "fp16": 2e-3,
-    "bf16": 1.6e-2,
-}
+CODES = (
+    "torch-import",
+    "torch-version",
+    "cpu-wheel-in-gpu-image",
+    "torch-devices",
+    "torch-matmul",
+    "torch-convolution",
+    "torch-all-reduce",
+    "torch-model",
+    "torch-repeatable",
+    "torch-checkpoint",
+)
 # The double-precision reference itself, checked by exact sums.
 REFERENCE_TOLERANCE = 1e-13
 
@@ -37,14 +47,13 @@ def judge_torch(
         no_device: Why there is no device to compute on; empty when there is one.
     """
     loaded = results.get("torch-import")
-    codes = ("torch-import", "torch-version", "cpu-wheel-in-gpu-image", "torch-matmul")
     if promise.torch is None and (promise.source == "lock" or _absent(loaded)):
-        return tuple(not_applicable(code, "the stack has no torch") for code in codes)
+        return tuple(not_applicable(code, "the stack has no torch") for code in CODES)
     if loaded is None or loaded.outcome != "measured":
         why = "torch could not be imported" if loaded else "the suite ended before this gate"
         return (
             unmeasured("torch-import", loaded),
-            *(pointless(code, f"not judged: {why}") for code in codes[1:]),
+            *(pointless(code, f"not judged: {why}") for code in CODES[1:]),
         )
     build = loaded.measured
     return (
@@ -57,9 +66,15 @@ def judge_torch(
         ),
         judge_version(promise, build),
         judge_variant(promise, build),
+        judge_torch_devices(promise, results, no_device),
         pointless("torch-matmul", no_device)
         if no_device
         else judge_products(promise, results.get("torch-matmul")),
+        judge_convolution(promise, results, no_device),
+        judge_all_reduce(promise, results, no_device),
+        judge_torch_model(promise, results, no_device),
+        judge_repeatable(results, no_device),
+        judge_checkpoint(results, no_device),
     )
 
 
@@ -139,33 +154,15 @@ def judge_products(promise: Promise, result: GateResult | None) -> Finding:
     if result is None or result.outcome != "measured":
         return unmeasured(code, result)
     measured = result.measured
-    tolerance = {**DEFAULT_TOLERANCE, **promise.tolerance}
     wrong: list[str] = []
     if measured["reference_error"] > REFERENCE_TOLERANCE:
         wrong.append(f"the double-precision reference is off by {measured['reference_error']:.1e}")
-    for precision, product in measured["products"].items():
-        if "unsupported" in product:
-            if precision in promise.tolerance or precision == "fp32":
-                wrong.append(f"{precision} is not supported: {product['unsupported']}")
-        elif product["device"] != promise.device:
-            wrong.append(f"{precision} was computed on {product['device']}")
-        elif not product["finite"]:
-            wrong.append(f"{precision} has values that are not finite")
-        elif product["error"] > tolerance[precision]:
-            wrong.append(
-                f"{precision} is off by {product['error']:.1e}, allowed is {tolerance[precision]:.1e}"
-            )
-    errors = ", ".join(
-        f"{precision} {product['error']:.1e}"
-        for precision, product in measured["products"].items()
-        if product.get("error") is not None
-    )
-    required = ", ".join(f"{precision} {tolerance[precision]:.1e}" for precision in measured["products"])
+    wrong += wrong_results(promise, measured["products"])
     return finding(
         code,
         Verdict.FAIL if wrong else Verdict.PASS,
         "; ".join(wrong) or f"products on {promise.device} are within tolerance",
-        measured=errors,
-        required=required,
+        measured=described_errors(measured["products"]),
+        required=described_limits(promise, measured["products"]),
         details=dict(measured),
     )

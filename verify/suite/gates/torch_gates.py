@@ -43,13 +43,19 @@ def matmul(options: Dict[str, Any]) -> Dict[str, Any]:
     """
     import torch
 
-    types = {"fp64": torch.float64, "fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
+    types = {
+        "fp64": torch.float64,
+        "fp32": torch.float32,
+        "tf32": torch.float32,
+        "fp16": torch.float16,
+        "bf16": torch.bfloat16,
+    }
     size, device = int(options["size"]), options["device"]
     generator = torch.Generator().manual_seed(int(options["seed"]))
     left = torch.randn(size, size, generator=generator, dtype=torch.float64)
     right = torch.randn(size, size, generator=generator, dtype=torch.float64)
     products = {
-        precision: _product(torch, left, right, types[precision], device)
+        precision: _product(torch, left, right, types[precision], device, tf32=precision == "tf32")
         for precision in options["precisions"]
     }
     return {
@@ -62,7 +68,10 @@ def matmul(options: Dict[str, Any]) -> Dict[str, Any]:
     }
 
 
-def _product(torch: Any, left: Any, right: Any, dtype: Any, device: str) -> Dict[str, Any]:
+def _product(torch: Any, left: Any, right: Any, dtype: Any, device: str, *, tf32: bool) -> Dict[str, Any]:
+    if device == "cuda":
+        # The image's own default may allow it for fp32, which is then what fp32 is measured with.
+        torch.backends.cuda.matmul.allow_tf32 = tf32 or torch.backends.cuda.matmul.allow_tf32
     a, b = left.to(dtype).to(device), right.to(dtype).to(device)
     began = time.monotonic()
     try:
