@@ -9,6 +9,7 @@ Every table has a bound and every walk goes forward, so that a hostile file cost
 from __future__ import annotations
 
 import json
+import re
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ _DT_NEEDED, _DT_STRTAB, _DT_SONAME, _DT_RPATH, _DT_RUNPATH = 1, 5, 14, 15, 29
 _DT_FLAGS_1, _DT_VERNEED, _DT_VERNEEDNUM = 0x6FFFFFFB, 0x6FFFFFFE, 0x6FFFFFFF
 _DF_1_NODEFLIB = 0x800
 _NT_GNU_BUILD_ID = 3
+_CUDA_VERSION = re.compile(r"[0-9]{1,3}(?:\.[0-9]{1,3}){1,2}")
 _COMPAT_SECTION = ".note.cuda.fwd_compatibility"
 # e_machine as the wheels' and dpkg's names; gABI registry.
 _MACHINES = {3: "i386", 40: "arm", 62: "x86_64", 183: "aarch64", 190: "cuda", 243: "riscv64", 21: "ppc64"}
@@ -344,7 +346,7 @@ def _compat_of(description: bytes) -> CompatNote:
     cuda, drivers = value.get("CUDA Version"), value.get("Driver")
     listed = drivers if isinstance(drivers, list) else []
     return CompatNote(
-        cuda if isinstance(cuda, str) else "",
+        cuda if isinstance(cuda, str) and _CUDA_VERSION.fullmatch(cuda) else "",
         tuple(item for item in listed if isinstance(item, int) and not isinstance(item, bool)),
     )
 

@@ -15,6 +15,7 @@ from stackbuild.errors import ScanError
 BLOCK = 512
 _ZEROS = bytes(BLOCK)
 _CHUNK = 1 << 20
+_MOST_DIGITS = 18
 _LARGEST_HEADER = 1 << 20  # an extended header holds a path, a link and attributes
 _KINDS = {b"0": "file", b"\0": "file", b"7": "file", b"1": "hardlink", b"2": "symlink", b"5": "dir"}
 _OTHER = b"346"  # character device, block device, pipe
@@ -149,9 +150,9 @@ class TarStream:
         member.name = values.get("path", member.name)
         member.linkname = values.get("linkpath", member.linkname)
         for field in ("uid", "gid"):
-            if values.get(field, "").isdecimal():
+            if _is_number(values.get(field, "")):
                 setattr(member, field, int(values[field]))
-        if values.get("size", "").isdecimal() and member.kind == "file":
+        if _is_number(values.get("size", "")) and member.kind == "file":
             member.size = int(values["size"])
             self._content_end = self._at + member.size
             self._following = self._at + (member.size + BLOCK - 1) // BLOCK * BLOCK
@@ -211,6 +212,11 @@ def _field(data: bytes) -> str:
 def _text(data: bytes) -> str:
     """UTF-8; bytes that are not are shown as ``\\xNN``, so that a name can be written in any report."""
     return data.decode("utf-8", "backslashreplace")
+
+
+def _is_number(text: str) -> bool:
+    """Whether a pax value is a number that any file or user can have."""
+    return text.isdecimal() and len(text) <= _MOST_DIGITS
 
 
 def _number(data: bytes) -> int | None:

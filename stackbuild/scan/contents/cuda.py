@@ -26,7 +26,10 @@ _FAMILIES = {
     "tensorrt": r"nvinfer(?:_[a-z0-9_]+)?|nvonnxparser",
     "cupti": r"cupti",
 }
-_NAMES = {family: re.compile(rf"lib(?:{names})\.so(?:\.(\d[\d.]*))?") for family, names in _FAMILIES.items()}
+_NAMES = {
+    family: re.compile(rf"lib(?:{names})\.so(?:\.([0-9]+(?:\.[0-9]+)*))?")
+    for family, names in _FAMILIES.items()
+}
 # The library whose version is the family's, where there are several.
 _MAIN = {
     "cublas": "libcublas",
@@ -40,7 +43,7 @@ _MAIN = {
 _DRIVER = re.compile(
     r"lib(?:cuda|cudadebugger|nvidia-(?:ml|ptxjitcompiler|opencl|cfg|allocator|compiler|gpucomp|nvvm|encode|"
     r"fbc|opticalflow|glcore|glvkspirv|glsi|eglcore|tls|rtcore|ngx|pkcs11|sandboxutils|api)[a-z0-9-]*|"
-    r"nvcuvid|nvoptix|GLX_nvidia|EGL_nvidia|GLESv2_nvidia|GLESv1_CM_nvidia|vdpau_nvidia)\.so(?:\.(\d[\d.]*))?"
+    r"nvcuvid|nvoptix|GLX_nvidia|EGL_nvidia|GLESv2_nvidia|GLESv1_CM_nvidia|vdpau_nvidia)\.so(?:\.([0-9]+(?:\.[0-9]+)*))?"
 )
 _IN_COMPAT = re.compile(r"(?:^|/)compat(?:_orin)?/")
 

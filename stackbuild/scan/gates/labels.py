@@ -12,6 +12,7 @@ from stackbuild.findings import Finding, Verdict
 from stackbuild.publish.inspect import inspect_image
 from stackbuild.publish.labels import PINS_LABEL
 from stackbuild.publish.pin_list import PinList
+from stackbuild.scan.gates.packages import is_version
 from stackbuild.scan.scan import Scan
 
 
@@ -56,7 +57,7 @@ def _compared(scan: Scan, pins: PinList) -> Iterator[tuple[str, str, str]]:
     yield "os", pins.os, f"{scan.os.id} {scan.os.version_id}".strip()
     yield "glibc", pins.glibc, scan.glibc
     torch = installed.get("torch", "")
-    if pins.torch:
+    if pins.torch and (not torch or is_version(torch)):
         yield "torch", pins.torch, Version(torch).public if torch else "no torch"
         local = Version(torch).local if torch else None
         yield "torch variant", pins.torch_variant or "", local or ""

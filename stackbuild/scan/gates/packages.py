@@ -41,7 +41,7 @@ def contents_of_scan(scan: Scan, environment: Environment | None, target: HostOf
     base = contents_of_image(
         scan.name,
         description.config,
-        [(item.key, item.version) for item in installed if _is_version(item.version)],
+        [(item.key, str(Version(item.version))) for item in installed if is_version(item.version)],
         platform=description.platform,
     )
     compat = newest_compat(scan.driver)
@@ -211,13 +211,13 @@ def _is_debians(path: str) -> bool:
     return path == "usr/lib/python3/dist-packages"
 
 
-def _is_version(text: str) -> bool:
+def is_version(text: str) -> bool:
+    """Whether this is a version as PEP 440 has them; an epoch, which no release of these packages has, is not."""
     try:
-        Version(text)
+        return Version(text).epoch == 0
     except InvalidVersion:
         return False
-    return True
 
 
 def _equal(left: str, right: str) -> bool:
-    return Version(left) == Version(right) if _is_version(left) and _is_version(right) else left == right
+    return Version(left) == Version(right) if is_version(left) and is_version(right) else left == right

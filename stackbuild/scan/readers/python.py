@@ -10,7 +10,7 @@ import io
 import json
 from typing import IO, Any
 
-from stackbuild.scan.readers.text import decoded, lines
+from stackbuild.scan.readers.text import decoded, lines, plain
 
 _KEPT_ONCE = frozenset({"name", "version", "license-expression", "license", "summary", "requires-python"})
 _KEPT_ALL = frozenset({"requires-dist", "provides-extra"})
@@ -102,12 +102,12 @@ class JsonReader:
         if path.endswith("direct_url.json"):
             archive = value.get("archive_info")
             return {
-                "url": str(value.get("url", "")),
-                "hash": str(archive.get("hash", "")) if isinstance(archive, dict) else "",
+                "url": plain(str(value.get("url", ""))),
+                "hash": plain(str(archive.get("hash", ""))) if isinstance(archive, dict) else "",
                 "editable": isinstance(value.get("dir_info"), dict)
                 and bool(value["dir_info"].get("editable")),
             }
-        found = {key: str(value.get(key, "")) for key in self._CONDA}
+        found = {key: plain(str(value.get(key, ""))) for key in self._CONDA}
         return found if found["name"] else None
 
 

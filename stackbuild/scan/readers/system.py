@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import shlex
+from itertools import chain
 from typing import IO, Any
 
-from stackbuild.scan.readers.text import decoded, fields, lines
+from stackbuild.scan.readers.text import decoded, fields, lines, number
 
 
 class OsReleaseReader:
@@ -56,14 +57,13 @@ class DpkgReader:
                 continue
             if entry.get("Status", "").endswith(("not-installed", "half-installed")):
                 continue
-            size = entry.get("Installed-Size", "")
             found.append(
                 [
                     entry["Package"],
                     entry.get("Version", ""),
                     entry.get("Architecture", ""),
                     entry.get("Source", ""),
-                    int(size) if size.isdecimal() else 0,
+                    number(entry.get("Installed-Size", "")),
                 ]
             )
         return found
@@ -85,16 +85,13 @@ class ApkReader:
         """Packages, as [name, version, architecture, origin, bytes installed]."""
         found: list[list[Any]] = []
         current: dict[str, str] = {}
-        for line in (*lines(stream), ""):
+        for line in chain(lines(stream), ("",)):
             if line:
                 key, colon, value = line.partition(":")
                 if colon and key in ("P", "V", "A", "o", "I"):
                     current[key] = value
             elif current.get("P"):
-                size = current.get("I", "")
-                found.append(
-                    [*(current.get(key, "") for key in "PVAo"), int(size) if size.isdecimal() else 0]
-                )
+                found.append([*(current.get(key, "") for key in "PVAo"), number(current.get("I", ""))])
                 current = {}
         return found
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import IO
 
 _LONGEST_LINE = 1 << 16
+_MOST_DIGITS = 18
 
 
 def decoded(data: bytes) -> str:
@@ -14,6 +15,16 @@ def decoded(data: bytes) -> str:
         return data.decode("utf-8")
     except UnicodeDecodeError:
         return data.decode("latin-1")
+
+
+def plain(text: str) -> str:
+    """Text out of JSON that can be written as UTF-8: half of a surrogate pair is shown as its escape."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def number(text: str) -> int:
+    """A size as a package database states it; 0 for what is none or beyond any size."""
+    return int(text) if text.isdecimal() and len(text) <= _MOST_DIGITS else 0
 
 
 def lines(stream: IO[bytes]) -> Iterator[str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from stackbuild.scan.layer import ScannedLayer
+from stackbuild.scan.readers.text import plain
 
 
 @dataclass(frozen=True)
@@ -41,15 +42,17 @@ class ImageDescription:
     @property
     def environment(self) -> dict[str, str]:
         """Its environment variables."""
-        listed = self.run_config.get("Env") or ()
+        listed = self.run_config.get("Env")
+        listed = listed if isinstance(listed, list) else ()
         pairs = (str(item).partition("=") for item in listed)
-        return {name: value for name, _, value in pairs}
+        return {plain(name): plain(value) for name, _, value in pairs}
 
     @property
     def labels(self) -> dict[str, str]:
         """Its labels."""
-        labels = self.run_config.get("Labels") or {}
-        return {str(name): str(value) for name, value in labels.items()}
+        labels = self.run_config.get("Labels")
+        labels = labels if isinstance(labels, Mapping) else {}
+        return {plain(str(name)): plain(str(value)) for name, value in labels.items()}
 
 
 Done = Callable[[str, ScannedLayer], None]
@@ -75,6 +78,7 @@ class ImageSource(Protocol):
 
 def commands_of(config: Mapping[str, Any], layers: int) -> tuple[str, ...]:
     """What made each layer, from the configuration's history; nothing where the two do not fit together."""
-    history = [entry for entry in config.get("history") or () if isinstance(entry, Mapping)]
-    made = [str(entry.get("created_by") or "") for entry in history if not entry.get("empty_layer")]
+    listed = config.get("history")
+    history = [entry for entry in listed if isinstance(entry, Mapping)] if isinstance(listed, list) else []
+    made = [plain(str(entry.get("created_by") or "")) for entry in history if not entry.get("empty_layer")]
     return tuple(made) if len(made) == layers else ("",) * layers
