@@ -45,4 +45,5 @@ GATE_CODES = (
     "service-answer",
     "service-latency",
     "stack-check",
+    "run-evidence",
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from stackbuild.host.model import Host
 from stackbuild.verification.gpus import GpuSelection
@@ -21,6 +22,7 @@ class VerifyOptions:
         user: User to run as; None for the promise's, then the image's own.
         shm_size: Size of /dev/shm; None for the promise's, then the engine's default.
         read_only: Run with a read-only root file system, whatever the promise says.
+        evidence: Folder for a profile of the run, which is taken only then; None for none.
         gates: Judge only these codes; empty for all. The report of a part is never complete.
         fresh: Run even when there is a result for exactly these inputs.
         limit: Seconds for the whole run.
@@ -32,6 +34,7 @@ class VerifyOptions:
     user: str | None = None
     shm_size: str | None = None
     read_only: bool = False
+    evidence: Path | None = None
     gates: tuple[str, ...] = ()
     fresh: bool = False
     limit: float = 900.0

@@ -57,8 +57,8 @@ def provider_missing(promise: Promise, gpus: GpuSelection) -> bool:
     return promise.provider != CPU_PROVIDER and device_missing(promise, gpus)
 
 
-def plan_gates(promise: Promise, gpus: GpuSelection) -> tuple[PlannedGate, ...]:
-    """All gates that apply, in order.
+def plan_gates(promise: Promise, gpus: GpuSelection, *, evidence: bool = False) -> tuple[PlannedGate, ...]:
+    """All gates that apply, in order; with ``evidence`` the profile as well.
 
     Without a lock nobody knows what is installed, so torch and ONNX Runtime are tried; a gate that needs
     the promised device is left out when none is reserved.
@@ -82,6 +82,8 @@ def plan_gates(promise: Promise, gpus: GpuSelection) -> tuple[PlannedGate, ...]:
     locked = promise.source == "lock"
     if promise.torch or not locked:
         gates += _torch_gates(promise, here=not device_missing(promise, gpus))
+        if evidence and not device_missing(promise, gpus):
+            gates.append(_evidence_gate(promise))
     if promise.onnxruntime or not locked:
         gates += _onnxruntime_gates(promise, here=not provider_missing(promise, gpus))
     if not device_missing(promise, gpus):
@@ -147,6 +149,18 @@ def _torch_gates(promise: Promise, *, here: bool) -> list[PlannedGate]:
 
 def _torch_gate(name: str, function: str, options: dict[str, Any]) -> PlannedGate:
     return PlannedGate(name, "torch", f"suite.gates.{function}", needs=("torch-import",), options=options)
+
+
+def _evidence_gate(promise: Promise) -> PlannedGate:
+    options = {"device": promise.device, "seed": SEED, "results_folder": RESULTS_FOLDER}
+    return PlannedGate(
+        "torch-evidence",
+        "torch",
+        "suite.gates.torch_evidence:measure",
+        IMPORT_LIMIT,
+        needs=("torch-import",),
+        options={**_model_options(promise), **options},
+    )
 
 
 def _model_options(promise: Promise) -> dict[str, Any]:

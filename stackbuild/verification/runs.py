@@ -11,6 +11,7 @@ from stackbuild.errors import NotJudgedError
 from stackbuild.findings import Finding, Verdict
 from stackbuild.progress import Observer
 from stackbuild.verification.binding import surroundings_of
+from stackbuild.verification.evidence import keep_evidence
 from stackbuild.verification.files import stack_files
 from stackbuild.verification.gate_codes import GATE_CODES
 from stackbuild.verification.injection import MODES, Injected, Mode, candidate_modes, injected, unavailable
@@ -147,12 +148,16 @@ class Verification:
         if promise.service is not None and run.finished and not device_missing(promise, options.gpus):
             service = ask_service(self._engine, self._image, promise, launch, run, self._observer)
             run = run.model_copy(update={"results": {**run.results, service.name: service}})
+        if options.evidence is not None:
+            run = keep_evidence(run, options.evidence)
         return run, judge_run(promise, run, surroundings_of(options, self._info))
 
     def _files(self) -> Mapping[str, bytes]:
         """What goes to the suite's folder in the container."""
         return {
             ARCHIVE_NAME: suite_archive(),
-            PLAN_NAME: plan_bytes(plan_gates(self._promise, self._options.gpus)),
+            PLAN_NAME: plan_bytes(
+                plan_gates(self._promise, self._options.gpus, evidence=self._options.evidence is not None)
+            ),
             **stack_files(self._promise),
         }

@@ -38,6 +38,7 @@ def test_a_run_in_which_all_is_well_is_complete_and_answers_every_gate_in_order(
         "service-answer",
         "service-latency",
         "stack-check",
+        "run-evidence",
     }
     assert is_complete(findings)
     assert exit_code_of(findings) is ExitCode.OK

@@ -9,6 +9,7 @@ from stackbuild.verification.gate_codes import GATE_CODES
 from stackbuild.verification.gpus import GpuSelection
 from stackbuild.verification.judge.checks import judge_checks
 from stackbuild.verification.judge.distributions import judge_distributions, judge_imports
+from stackbuild.verification.judge.evidence import judge_evidence
 from stackbuild.verification.judge.findings import finding, not_applicable, pointless
 from stackbuild.verification.judge.gpu import judge_gpu
 from stackbuild.verification.judge.interpreter import judge_os, judge_python_version
@@ -49,6 +50,7 @@ def judge_run(promise: Promise, run: SuiteRun, surroundings: Surroundings) -> tu
         judge_shared_memory(promise, results),
         *judge_service(promise, results, no_device),
         *judge_checks(promise, results, no_device),
+        judge_evidence(results),
     )
     return findings if obstacle is None else (obstacle, *findings)
 
