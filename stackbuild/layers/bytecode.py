@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import hashlib
 import shlex
+import tarfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.resources import files
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO
 
@@ -26,7 +28,7 @@ from stackbuild.layers.bytecode_sources import (
     find_sources,
     read_sources,
 )
-from stackbuild.layers.container_files import WORKSHOP, last_lines, put_files, take_members, workshop
+from stackbuild.layers.container_files import WORKSHOP, last_lines, put_files, take_tar
 from stackbuild.layers.interface import layer_key
 from stackbuild.layers.tar_writer import LayerTarWriter, Sink
 from stackbuild.layers.tree import Additions, FileTree
@@ -35,6 +37,9 @@ from stackbuild.lock.model import PythonLock
 _VERSION = 1
 _JOBS = f"{WORKSHOP}/jobs"
 _PROGRAM = f"{WORKSHOP}/bytecode_compile.py"
+_RESULT = f"{_JOBS}/result.tar"
+# Seconds; only a machine that does nothing any more needs as long.
+_LONGEST = 3600.0
 
 
 @dataclass(frozen=True)
@@ -126,10 +131,19 @@ class BytecodeMaker:
         if not sources.count:
             yield Compiled(iter(()), (), ())
             return
-        with workshop(self.engine, self.image, {}) as container:
-            if not self.stdlib:
-                put_files(container, read_sources(self.layers, folder))
-            yield _compile(container, self.python, sources)
+        command, files_ = _job_files(self.python, sources)
+        if not self.stdlib:
+            files_ = chain(files_, read_sources(self.layers, folder))
+        # The program is the container's own process: each request saved counts after a leaf change.
+        with self.engine.container(
+            self.image, command, network="none", environment={}, user="0:0", workdir="/"
+        ) as container:
+            put_files(container, files_)
+            container.start()
+            if container.wait(_LONGEST) != 0:
+                raise _failed(command, container)
+            with take_tar(container, _RESULT) as members:
+                yield Compiled(*_read_result(members))
 
 
 def unstable_bytecode(maker: BytecodeMaker) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -167,39 +181,39 @@ def _program() -> bytes:
     return files("stackbuild.layers").joinpath("bytecode_compile.py").read_bytes()
 
 
-def _compile(container: Container, python: PythonLock, sources: Sources) -> Compiled:
+def _job_files(python: PythonLock, sources: Sources) -> tuple[list[str], Iterator[tuple[str, bytes | Path]]]:
+    """The command that compiles, and the files it needs beside the sources."""
     jobs = {f"{number:04}": paths for number, (_, paths) in enumerate(sources.jobs)}
     lists = [(f"{_JOBS}/{job}", _names(f"/{path}" for path in paths)) for job, paths in jobs.items()]
-    put_files(container, [(_PROGRAM, _program()), *lists])
     # A closed environment: no PYTHON* variable of the image has a say in the bytes.
     environment = ["env", "-i", "PATH=/usr/bin:/bin", "LC_ALL=C.UTF-8", "PYTHONHASHSEED=0"]
     command = [*environment, python.executable, "-S", "-W", "ignore", _PROGRAM, _JOBS, *jobs]
-    done = container.exec(command)
-    if done.exit_code != 0:
-        raise BuildError(
-            "the image's Python could not compile the installed packages",
-            code="bytecode-failed",
-            where=shlex.join(command[: len(environment) + 1]),
-            detail=last_lines(done.text),
-            do="See the lines above; free memory or disk space if that is what they say.",
-        )
-    made, moving, failed = (_all_names(container, kind) for kind in ("made", "moving", "failed"))
-    return Compiled(_contents(container, made), moving, failed)
+    return command, iter([(_PROGRAM, _program()), *lists])
+
+
+def _failed(command: list[str], container: Container) -> BuildError:
+    return BuildError(
+        "the image's Python could not compile the installed packages",
+        code="bytecode-failed",
+        where=shlex.join(command[: command.index(_PROGRAM)]),
+        detail=last_lines(container.logs().decode(errors="replace")),
+        do="See the lines above; free memory or disk space if that is what they say.",
+    )
 
 
 def _names(names: Iterator[str]) -> bytes:
     return "".join(f"{name}\0" for name in names).encode("utf-8", "surrogateescape")
 
 
-def _all_names(container: Container, kind: str) -> tuple[str, ...]:
-    done = container.exec(["sh", "-c", f"cat {_JOBS}/*.{kind}"])
-    text = done.output.decode("utf-8", "surrogateescape")
-    return tuple(sorted(name.lstrip("/") for name in text.split("\0") if name))
+def _read_result(
+    members: Iterator[tuple[tarfile.TarInfo, IO[bytes] | None]],
+) -> tuple[Iterator[tuple[str, IO[bytes], int]], tuple[str, ...], tuple[str, ...]]:
+    """The byte-code still to be read, and the two lists that stand before it."""
+    lists = [_all_names(content) for _, content in islice(members, 2)]
+    results = ((member.name, content, member.size) for member, content in members if content is not None)
+    return results, lists[0], lists[1]
 
 
-def _contents(container: Container, made: tuple[str, ...]) -> Iterator[tuple[str, IO[bytes], int]]:
-    if not made:
-        return
-    for member, content in take_members(container, made):
-        if content is not None:
-            yield member.name, content, member.size
+def _all_names(content: IO[bytes] | None) -> tuple[str, ...]:
+    text = content.read().decode("utf-8", "surrogateescape") if content is not None else ""
+    return tuple(name.lstrip("/") for name in text.split("\0") if name)

@@ -4,6 +4,7 @@
 job gets a process of its own, since what a process has compiled before can decide bytes of what it compiles
 next: ``bytecode_compile.py --job PATH``. It writes PATH.made, the byte-code files; PATH.moving, those of them
 whose bytes depend on where the process lies in memory; PATH.failed, the sources that do not compile.
+At the end FOLDER/result.tar holds ``moving`` and ``failed`` of all jobs, then the byte-code in path order.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import os
 import py_compile
 import subprocess
 import sys
+import tarfile
 from types import CodeType
 
 _PYTHON = [sys.executable, "-S", "-W", "ignore"]
@@ -26,7 +28,11 @@ def main(arguments: list[str]) -> int:
         compile_job(arguments[1], addresses_move=_MOVING in arguments)
         return 0
     folder, *jobs = arguments
-    return run_jobs([f"{folder}/{job}" for job in jobs])
+    paths = [f"{folder}/{job}" for job in jobs]
+    status = run_jobs(paths)
+    if status == 0:
+        write_result(f"{folder}/result.tar", paths)
+    return status
 
 
 def run_jobs(jobs: list[str]) -> int:
@@ -49,6 +55,17 @@ def run_jobs(jobs: list[str]) -> int:
                 other.wait()
             return 1
     return 0
+
+
+def write_result(path: str, jobs: list[str]) -> None:
+    """Gather what all jobs made into one tar, so that one request takes it out of the container."""
+    with tarfile.open(path, "w", format=tarfile.PAX_FORMAT) as archive:
+        for kind in ("moving", "failed"):
+            names = sorted(name for job in jobs for name in read_names(f"{job}.{kind}"))
+            write_names(f"{path}.{kind}", names)
+            archive.add(f"{path}.{kind}", arcname=kind)
+        for name in sorted(name for job in jobs for name in read_names(f"{job}.made")):
+            archive.add(name)
 
 
 def addresses_move() -> bool:

@@ -98,19 +98,39 @@ def take_members(
             detail=last_lines(done.text),
             do="Free disk space of the engine if that is what the lines above say; else run again.",
         )
-    with _opened(container, _MEMBERS) as outer:
-        for holder in outer:
-            content = outer.extractfile(holder)
-            if content is None:
-                continue
-            with tarfile.open(fileobj=content, mode="r|") as inner:
-                for member in inner:
-                    yield member, inner.extractfile(member) if member.isreg() else None
+    with take_tar(container, _MEMBERS) as members:
+        yield from members
 
 
 def last_lines(text: str, count: int = 15) -> str:
     """The last lines of a program's output that are not blank."""
     return "\n".join([line for line in text.splitlines() if line.strip()][-count:])
+
+
+@contextmanager
+def take_tar(container: Container, path: str) -> Iterator[Iterator[tuple[tarfile.TarInfo, IO[bytes] | None]]]:
+    """The members of a tar that lies in a container, read as they arrive.
+
+    Args:
+        container: It may have ended.
+        path: The tar's absolute path.
+
+    Yields:
+        Each member, and its content where it is a file; read the content before the next member.
+    """
+    with _opened(container, path) as outer:
+        yield _members(outer)
+
+
+def _members(outer: tarfile.TarFile) -> Iterator[tuple[tarfile.TarInfo, IO[bytes] | None]]:
+    # The engine wraps the tar in a tar of its own.
+    for holder in outer:
+        content = outer.extractfile(holder)
+        if content is None:
+            continue
+        with tarfile.open(fileobj=content, mode="r|") as inner:
+            for member in inner:
+                yield member, inner.extractfile(member) if member.isreg() else None
 
 
 @contextmanager
