@@ -8,20 +8,17 @@ Every table has a bound and every walk goes forward, so that a hostile file cost
 
 from __future__ import annotations
 
-import json
-import re
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from stackbuild.errors import ScanError
 from stackbuild.scan.byte_source import ByteSource, damaged
+from stackbuild.scan.elf_notes import CompatNote, compat_note, notes
 
 MAGIC = b"\x7fELF"
 _MOST_ENTRIES = 1 << 16
 _MOST_NAMES = 1 << 12  # libraries needed, or symbol versions; the largest real ones have some hundreds
 _MOST_SEGMENTS = 1 << 12
-_LARGEST_NOTES = 1 << 20
 
 _PT_LOAD, _PT_DYNAMIC, _PT_INTERP, _PT_NOTE = 1, 2, 3, 4
 _SHT_NOTE, _SHT_NOBITS = 7, 8
@@ -29,25 +26,9 @@ _DT_NEEDED, _DT_STRTAB, _DT_SONAME, _DT_RPATH, _DT_RUNPATH = 1, 5, 14, 15, 29
 _DT_FLAGS_1, _DT_VERNEED, _DT_VERNEEDNUM = 0x6FFFFFFB, 0x6FFFFFFE, 0x6FFFFFFF
 _DF_1_NODEFLIB = 0x800
 _NT_GNU_BUILD_ID = 3
-_CUDA_VERSION = re.compile(r"[0-9]{1,3}(?:\.[0-9]{1,3}){1,2}")
 _COMPAT_SECTION = ".note.cuda.fwd_compatibility"
 # e_machine as the wheels' and dpkg's names; gABI registry.
 _MACHINES = {3: "i386", 40: "arm", 62: "x86_64", 183: "aarch64", 190: "cuda", 243: "riscv64", 21: "ppc64"}
-
-
-@dataclass(frozen=True, slots=True)
-class CompatNote:
-    """What a cuda-compat libcuda says of itself (note ``.note.cuda.fwd_compatibility``).
-
-    Source: NVIDIA Container Toolkit 1.19, cmd/nvidia-cdi-hook/cudacompat: the note's description is JSON.
-
-    Attributes:
-        cuda: The CUDA level it gives, for example ``13.1``; empty when it does not say.
-        drivers: Branches of host drivers it may be used with.
-    """
-
-    cuda: str
-    drivers: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,7 +271,9 @@ class ElfReader:
         for segment in segments:
             if segment.kind != _PT_NOTE:
                 continue
-            for name, kind, description in self._notes_at(segment.offset, segment.size):
+            for name, kind, description in notes(
+                self._source, segment.offset, segment.size, self._layout.order
+            ):
                 if name == b"GNU" and kind == _NT_GNU_BUILD_ID and not build_id:
                     build_id = description.hex()
         # NVIDIA's note may lie outside the note segments; the toolkit finds it by its section's name.
@@ -308,47 +291,16 @@ class ElfReader:
     def _compat_note(self) -> CompatNote | None:
         for section in self.sections():
             if section.kind == _SHT_NOTE and section.name == _COMPAT_SECTION:
-                for name, _, description in self._notes_at(section.offset, section.size):
+                for name, _, description in notes(
+                    self._source, section.offset, section.size, self._layout.order
+                ):
                     if name == b"NVIDIA Corporation":
-                        return _compat_of(description)
+                        return compat_note(description)
         return None
-
-    def _notes_at(self, offset: int, size: int) -> Iterator[tuple[bytes, int, bytes]]:
-        layout = struct.Struct(self._layout.order + "III")
-        data = self._source.read_up_to(offset, min(size, _LARGEST_NOTES))
-        at = 0
-        while at + layout.size <= len(data):
-            name_size, size_of_description, kind = layout.unpack_from(data, at)
-            name_at = at + layout.size
-            description_at = name_at + _aligned(name_size)
-            end = description_at + size_of_description
-            if end > len(data):
-                return
-            yield data[name_at : name_at + name_size].rstrip(b"\0"), kind, data[description_at:end]
-            at = description_at + _aligned(size_of_description)
-
-
-def _aligned(size: int) -> int:
-    return (size + 3) & ~3
 
 
 def _folders(texts: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(folder for text in texts for folder in text.split(":") if folder)
-
-
-def _compat_of(description: bytes) -> CompatNote:
-    try:
-        value = json.loads(description.strip(b"\0").decode("utf-8", "replace"))
-    except (ValueError, RecursionError):
-        value = None
-    if not isinstance(value, dict):
-        return CompatNote("", ())
-    cuda, drivers = value.get("CUDA Version"), value.get("Driver")
-    listed = drivers if isinstance(drivers, list) else []
-    return CompatNote(
-        cuda if isinstance(cuda, str) and _CUDA_VERSION.fullmatch(cuda) else "",
-        tuple(item for item in listed if isinstance(item, int) and not isinstance(item, bool)),
-    )
 
 
 def read_elf(source: ByteSource) -> ElfFile:
@@ -358,6 +310,3 @@ def read_elf(source: ByteSource) -> ElfFile:
         ScanError: ``file-damaged``.
     """
     return ElfReader(source).file()
-
-
-__all__ = ["MAGIC", "CompatNote", "ElfFile", "ElfReader", "ScanError", "Section", "read_elf"]

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from stackbuild.scan.elf import CompatNote, ElfFile
+from stackbuild.scan.elf import ElfFile
+from stackbuild.scan.elf_notes import CompatNote
 from stackbuild.scan.fatbin import GpuCode
 
 
