@@ -71,6 +71,30 @@ def test_an_image_is_judged_as_its_own_user_without_network_and_with_its_entrypo
     assert found["os-matches-lock"].measured == "debian 12, glibc 2.36"
 
 
+def test_user_limits_and_a_read_only_root_are_as_asked_for_and_no_health_check_runs(
+    engine: Engine, make_image: MakeImage
+) -> None:
+    ref = make_image(
+        {"checks.py": "", "opt/health.sh": "#!/bin/sh\ntouch /run/stackbuild/results/health-check-ran\n"},
+        Healthcheck={"Test": ["CMD", "/opt/health.sh"], "Interval": 1_000_000_000},
+    )
+    promise = PLAIN.model_copy(update={"user": "4321", "ulimits": {"nofile": 321}, "read_only": True})
+    observed: dict[str, Any] = {}
+
+    class Listener(SilentObserver):
+        def stage(self, name: str, detail: str = "") -> None:
+            for container in _ours(engine)[0]:
+                observed.update(engine._api.inspect_container(container))
+
+    report = verify_image(engine, ref, promise, VerifyOptions(shm_size="96m"), Listener())
+    assert report.complete, report.findings
+    assert observed["Config"]["User"] == "4321"
+    assert observed["Config"]["Healthcheck"]["Test"] == ["NONE"]
+    host = observed["HostConfig"]
+    assert (host["ReadonlyRootfs"], host["NetworkMode"], host["ShmSize"]) == (True, "none", 96 << 20)
+    assert [(limit["Name"], limit["Hard"]) for limit in host["Ulimits"]] == [("nofile", 321)]
+
+
 def test_results_come_as_they_are_made(engine: Engine, debian_python_image: str) -> None:
     heard: list[str] = []
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import gzip
+import re
 import shutil
 import time
 from pathlib import Path
@@ -20,6 +21,8 @@ TOP_OPERATORS = 10
 LARGEST_TRACE = 4 * 1024 * 1024
 MATRIX = {"cpu": 512, "cuda": 8192}
 COPY_BYTES = {"cpu": 1 << 26, "cuda": 1 << 30}
+# With stacks the profiler counts Python's own frames as well, its own among them.
+PYTHON_FRAME = re.compile(r"\.py\(\d+\)|<built-in |^nn\.Module: |^ProfilerStep")
 COMPILERS = ("cc", "gcc", "clang")
 
 
@@ -82,7 +85,8 @@ def _profile(torch: Any, step: Callable[[], Any], device: str, folder: Path) -> 
             step()
             _wait(torch, device)
             profiler.step()
-    rows = [_row(event, device) for event in profiler.key_averages(group_by_input_shape=True)]
+    averages = profiler.key_averages(group_by_input_shape=True)
+    rows = [_row(event, device) for event in averages if not PYTHON_FRAME.search(event.key)]
     rows.sort(key=lambda row: row["self_us"], reverse=True)
     total = sum(row["self_us"] for row in rows) or 1.0
     packed = gzip.compress(trace.read_bytes(), mtime=0) if trace.exists() else b""
