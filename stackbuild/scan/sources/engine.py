@@ -9,15 +9,19 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 from stackbuild.engine.docker_engine import Engine
 from stackbuild.engine.models import ImageInfo
 from stackbuild.errors import NotJudgedError, ScanError
+from stackbuild.scan.layer import ScannedLayer
 from stackbuild.scan.layer_scanner import scan_folder, scan_tar
 from stackbuild.scan.sources.archive import ArchiveSource
 from stackbuild.scan.sources.interface import Done, ImageDescription, commands_of
 from stackbuild.store.store import Store
+
+_AT_ONCE = 2
 
 
 class EngineSource:
@@ -72,24 +76,32 @@ class EngineSource:
         """Scan the wanted layers, each from where it is read fastest."""
         tars = self._store.layer_tars() if self._store is not None else {}
         left: list[str] = []
-        for diff_id in wanted:
-            tar = tars.get(diff_id)
-            folder = self._folders.get(diff_id)
-            if folder is not None and os.access(folder, os.R_OK | os.X_OK):
-                try:
-                    done(diff_id, scan_folder(Path(folder), where=f"{self._reference}: {diff_id}"))
-                except ScanError as error:
-                    if error.code != "layer-unreadable":
-                        raise
+        # Waiting for the disk and hashing leave the interpreter free for another layer.
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            scans = {pool.submit(self._scan, diff_id, tars.get(diff_id)): diff_id for diff_id in wanted}
+            for scan in as_completed(scans):
+                layer = scan.result()
+                if layer is None:
+                    left.append(scans[scan])
                 else:
-                    continue
-            if tar is not None:
-                with tar.open("rb") as stream:
-                    done(diff_id, scan_tar(stream, seekable=True, where=f"{self._reference}: {diff_id}"))
-                continue
-            left.append(diff_id)
+                    done(scans[scan], layer)
         if left:
             self._from_archive(left, done)
+
+    def _scan(self, diff_id: str, tar: Path | None) -> ScannedLayer | None:
+        """One layer from its folder or its tar in the store; None where it is in neither."""
+        where = f"{self._reference}: {diff_id}"
+        folder = self._folders.get(diff_id)
+        if folder is not None and os.access(folder, os.R_OK | os.X_OK):
+            try:
+                return scan_folder(Path(folder), where=where)
+            except ScanError as error:
+                if error.code != "layer-unreadable":
+                    raise
+        if tar is None:
+            return None
+        with tar.open("rb") as stream:
+            return scan_tar(stream, seekable=True, where=where)
 
     def _from_archive(self, wanted: Sequence[str], done: Done) -> None:
         with tempfile.NamedTemporaryFile(suffix=".tar") as copy:
