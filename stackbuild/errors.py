@@ -162,6 +162,18 @@ class NotJudgedError(StackbuildError):
     exit_code = ExitCode.NOT_JUDGED
 
 
+def foreign_architecture(detail: str, where: str = "") -> NotJudgedError:
+    """The error for programs of another processor, which this machine cannot run."""
+    return NotJudgedError(
+        "This machine cannot run programs of that architecture.",
+        code="foreign-architecture",
+        where=where,
+        detail=detail,
+        do="Do this on a machine of that architecture, or install its emulation: apt-get install arch-test "
+        "qemu-user-static binfmt-support (with sudo).",
+    )
+
+
 class ScanError(StackbuildError):
     """An image, or a file in one, cannot be read: cut off, hostile or of an unknown format."""
 

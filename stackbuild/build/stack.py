@@ -88,7 +88,7 @@ def build_stack(
         known = None if options.fresh else _still_there(engine, store, key)
         if known is not None:
             return known
-        for name in engine.sweep():
+        for name in (*engine.sweep(), *store.sweep()):
             observer.note(f"removed {name}, which a killed run had left")
         from stackbuild.publish.pin_list import pin_list
         from stackbuild.publish.tags import image_tags

@@ -13,10 +13,13 @@ import requests.exceptions
 
 from stackbuild.engine.models import ExecResult
 from stackbuild.engine.translate import disk_full, engine_died, is_disk_full, translated
-from stackbuild.errors import NotJudgedError
+from stackbuild.errors import NotJudgedError, foreign_architecture
 
 _KINDS = {0: "changed", 1: "added", 2: "deleted"}
 _CHUNK = 1 << 20
+_FOREIGN = "exec format error"
+_NOT_STARTED = 126  # exit code of a command that the engine could not start
+_GRACE = 2  # seconds that the engine may take to notice that a container has ended
 
 
 class Container:
@@ -30,7 +33,8 @@ class Container:
         """Start it.
 
         Raises:
-            NotJudgedError: ``container-start-failed``, with the engine's own words as ``detail``.
+            NotJudgedError: ``container-start-failed`` or ``foreign-architecture``, with the engine's own words
+                as ``detail``.
         """
         with translated("start a container"):
             try:
@@ -39,6 +43,8 @@ class Container:
                 message = str(error.explanation or error)
                 if is_disk_full(message):
                     raise disk_full("", message) from error
+                if _FOREIGN in message:
+                    raise foreign_architecture(message.strip()) from error
                 raise NotJudgedError(
                     "The container could not be started.",
                     code="container-start-failed",
@@ -87,7 +93,8 @@ class Container:
             Exit code and output; a non-zero exit code is not an error.
 
         Raises:
-            NotJudgedError: ``step-timeout`` past ``limit``.
+            NotJudgedError: ``step-timeout`` past ``limit``; ``foreign-architecture`` or ``container-ended`` when
+                the container does not run any more.
         """
         expired = threading.Event()
 
@@ -105,8 +112,10 @@ class Container:
                     timer.start()
                 output = self._api.exec_start(made["Id"])
                 exit_code = self._api.exec_inspect(made["Id"])["ExitCode"]
-            except docker.errors.APIError:
+            except docker.errors.APIError as error:
                 if not expired.is_set():
+                    if self._has_ended():
+                        raise self._ended(argv[0]) from error
                     raise
                 output, exit_code = b"", None
             finally:
@@ -120,7 +129,29 @@ class Container:
             )
         if exit_code is None:
             raise engine_died(f"run {argv[0]} in a container")
+        if exit_code == _NOT_STARTED and self._has_ended():
+            raise self._ended(argv[0])
         return ExecResult(int(exit_code), output)
+
+    def _has_ended(self) -> bool:
+        """True when it does not run any more, or ends right now."""
+        try:
+            self._api.wait(self.id, timeout=_GRACE)
+        except (requests.exceptions.Timeout, requests.exceptions.ConnectionError, docker.errors.APIError):
+            return False  # it runs, or the engine is gone: the failure that led here says more
+        return True
+
+    def _ended(self, program: str) -> NotJudgedError:
+        """The error for a container that was meant to run on; its own words say why it did not."""
+        said = self.logs().decode(errors="replace").strip()
+        if _FOREIGN in said:
+            return foreign_architecture(said[-1000:])
+        return NotJudgedError(
+            f"The container ended before {program} could run in it.",
+            code="container-ended",
+            detail=said[-1000:],
+            do="Look whether something stops containers on this engine, then run the same command again.",
+        )
 
     def put(self, path: str, archive: bytes | Iterable[bytes]) -> None:
         """Unpack a tar into the folder ``path``, which must exist; not for read-only roots or tmpfs."""

@@ -7,6 +7,7 @@ written again by :class:`LayerTarWriter`, in path order, without what ``machine_
 from __future__ import annotations
 
 import os
+import platform
 import shutil
 import signal
 import subprocess
@@ -16,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from stackbuild.errors import BuildError, NotJudgedError
+from stackbuild.errors import BuildError, NotJudgedError, foreign_architecture
 from stackbuild.layers.debs_failure import install_failure
 from stackbuild.layers.debs_repository import (
     LocalDeb,
@@ -57,6 +58,11 @@ _SCAFFOLDING = (
 _MERGED_USR = 'cd "$1" && mkdir -p usr/bin usr/sbin usr/lib && ln -s usr/bin usr/sbin usr/lib .'
 _LIB64 = " && mkdir -p usr/lib64 && ln -s usr/lib64 ."
 
+# What this machine runs itself: the kernel's name for it, and Debian's.
+_NATIVE = {"x86_64": "amd64", "aarch64": "arm64"}
+# mmdebstrap's words when it has no way to run the programs of another architecture.
+_CANNOT_RUN = ("install arch-test", "can neither be executed natively nor via qemu")
+
 _DISK_FULL = "No space left on device"
 _GRACE = 30.0  # seconds that mmdebstrap gets to unmount and clean up
 
@@ -82,6 +88,7 @@ def bootstrap_rootfs(debs: Sequence[LocalDeb], suite: str, sources: str, sink: S
     Raises:
         NotJudgedError: ``mmdebstrap-missing``; ``bootstrap-not-permitted`` for a user who is not root on a
             host without user namespaces.
+        NotJudgedError: ``foreign-architecture``: this machine cannot run the debs' programs.
         BuildError: ``bootstrap-failed``, with the last lines; ``disk-full``; ``machine-secret``.
     """
     program = shutil.which("mmdebstrap")
@@ -182,15 +189,18 @@ def _write_repository(debs: Sequence[LocalDeb], folder: Path) -> Path:
 
 
 def _command(program: str, debs: Sequence[LocalDeb], repository: Path) -> list[str]:
-    amd64 = any(deb.architecture == "amd64" for deb, _ in debs)
+    architectures = {deb.architecture for deb, _ in debs} - {"all"}
+    # Said for another architecture alone: mmdebstrap then looks for emulation.
+    foreign = architectures - {_NATIVE.get(platform.machine())}
     return [
         program,
         "--mode=root" if os.geteuid() == 0 else "--mode=unshare",
         # Essential packages first, then all others by exact version: nothing is left to a priority.
         "--variant=essential",
         "--format=tar",
+        *(f"--architectures={name}" for name in sorted(foreign)),
         "--include=" + ",".join(exact_version(deb) for deb, _ in debs),
-        f"--setup-hook={_MERGED_USR}{_LIB64 if amd64 else ''}",
+        f"--setup-hook={_MERGED_USR}{_LIB64 if 'amd64' in architectures else ''}",
         '--aptopt=APT::Sandbox::User "root"',
         '--aptopt=Acquire::Languages "none"',
         *(f"--dpkgopt={line}" for line in DPKG_CONFIGURATION.splitlines()),
@@ -252,6 +262,8 @@ def failure_of(log: str, suite: str) -> BuildError | NotJudgedError:
             detail=next(line for line in log.splitlines() if _DISK_FULL in line)[:300],
             do="Free some space where temporary files go (TMPDIR) and run again.",
         )
+    if any(words in log for words in _CANNOT_RUN):
+        return foreign_architecture(failure.detail, where)
     if os.geteuid() != 0 and any(word in log for word in ("unshare", "newuidmap", "subuid")):
         return NotJudgedError(
             "the base cannot be made: this user is not root and has no user namespaces",

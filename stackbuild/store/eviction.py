@@ -5,13 +5,16 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from stackbuild.errors import NotJudgedError
 from stackbuild.store.disk import file_sha256
+
+_YOUNG = 60.0  # seconds
 
 
 @dataclass(frozen=True)
@@ -93,6 +96,26 @@ def _evict(root: Path, max_bytes: int | None) -> Evicted:
         size = _remove(path)
         files, removed, left = files + 1, removed + size, left - size
     return Evicted(files, removed, left)
+
+
+def sweep(root: Path) -> list[str]:
+    """Remove incomplete files that nobody writes any more; returns their names.
+
+    Who writes a file holds a lock on it, so this is safe beside processes of other containers and machines.
+    """
+    removed = []
+    for path in _files(root / "tmp"):
+        with suppress(FileNotFoundError), path.open("rb") as stream:
+            # Its writer locks a file just after it is made: a very young one is left alone.
+            if time.time() - os.fstat(stream.fileno()).st_mtime < _YOUNG:
+                continue
+            try:
+                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                continue
+            path.unlink()
+            removed.append(path.name)
+    return removed
 
 
 def damaged(root: Path) -> Iterator[Damaged]:

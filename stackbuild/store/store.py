@@ -261,6 +261,10 @@ class Store:
         """
         return eviction.evict(self.root, max_bytes=max_bytes)
 
+    def sweep(self) -> list[str]:
+        """Remove what killed runs had not completed, and return its names."""
+        return eviction.sweep(self.root)
+
     def damaged(self) -> Iterator[Damaged]:
         """Hash everything again, and yield what is not what it is called."""
         return eviction.damaged(self.root)
@@ -283,12 +287,13 @@ class Store:
 
     @contextmanager
     def _new_file(self) -> Iterator[tuple[IO[bytes], Path]]:
-        """A file in ``tmp/``, removed unless committed; its name holds the process id, for sweeping."""
+        """A file in ``tmp/``, removed unless committed, and locked while it is written."""
         with disk_full_as_error(self.root):
             descriptor, name = tempfile.mkstemp(prefix=f"{os.getpid()}-", dir=self._tmp)
             path = Path(name)
             try:
                 with os.fdopen(descriptor, "wb", buffering=CHUNK) as stream:
+                    fcntl.flock(stream, fcntl.LOCK_EX)  # tells a sweep that somebody writes it
                     yield stream, path
             finally:
                 path.unlink(missing_ok=True)

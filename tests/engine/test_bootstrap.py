@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -30,6 +31,15 @@ def test_the_same_debs_give_the_same_bytes(debian_base: DebianBase, tmp_path: Pa
     with again.open("wb") as sink:
         bootstrap_rootfs(lock_debs(debian_base.debs / "base"), "bookworm", BASE_SOURCES, sink)
     assert _sha256(again) == _sha256(debian_base.tar)
+
+
+def test_debs_of_another_architecture_say_what_this_machine_lacks(tmp_path: Path) -> None:
+    other = "amd64" if platform.machine() == "aarch64" else "arm64"
+    make_deb(tmp_path / "debs", "small", "1.0", architecture=other)
+    with pytest.raises(NotJudgedError) as caught, (tmp_path / "root.tar").open("wb") as sink:
+        bootstrap_rootfs(lock_debs(tmp_path / "debs"), "bookworm", BASE_SOURCES, sink)
+    assert caught.value.code == "foreign-architecture"
+    assert "qemu-user-static" in caught.value.do
 
 
 def test_nothing_of_this_host_or_this_run_is_in_the_base(debian_base: DebianBase) -> None:

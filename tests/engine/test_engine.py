@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import io
 import os
+import platform
+import shutil
 import signal
 import subprocess
 import sys
@@ -9,7 +11,7 @@ import tarfile
 import textwrap
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -144,6 +146,39 @@ def test_the_entrypoint_is_overridden_and_can_be_kept(engine: Engine, busybox: s
             container.start()
             assert container.wait(20) == 0
             assert container.logs() == expected
+
+
+def test_a_container_of_another_architecture_is_told_as_that(
+    engine: Engine, image_name: Callable[[str], str]
+) -> None:
+    program = bytearray(Path(shutil.which("busybox") or "").read_bytes())
+    # ELF's e_machine (System V ABI, figure 4-3): 183 is AArch64, 62 is x86-64.
+    program[18:20] = (62 if platform.machine() == "aarch64" else 183).to_bytes(2, "little")
+    raw = io.BytesIO()
+    with tarfile.open(fileobj=raw, mode="w") as archive:
+        member = tarfile.TarInfo("sleep")
+        member.mode, member.size = 0o755, len(program)
+        archive.addfile(member, io.BytesIO(program))
+    ref = image_name("foreign")
+    engine.load([docker_archive([raw.getvalue()], ref=ref)[0]])
+    with (  # noqa: PT012 - engines notice it at either
+        engine.container(ref, ["/sleep", "infinity"]) as container,
+        pytest.raises(NotJudgedError) as caught,
+    ):
+        container.start()
+        container.exec(["/sleep", "1"])
+    assert caught.value.code == "foreign-architecture"
+    assert "exec format error" in caught.value.detail
+
+
+def test_a_container_that_ended_early_shows_its_last_words(engine: Engine, busybox: str) -> None:
+    with engine.container(busybox, ["sh", "-c", "echo going; exit 3"]) as container:
+        container.start()
+        container.wait(20)
+        with pytest.raises(NotJudgedError) as caught:
+            container.exec(["true"])
+    assert caught.value.code == "container-ended"
+    assert caught.value.detail == "going"
 
 
 def test_exec_past_its_limit_is_stopped(engine: Engine, busybox: str) -> None:

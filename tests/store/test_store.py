@@ -3,6 +3,8 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -179,6 +181,25 @@ def test_damage_is_found(store: Store) -> None:
     path.write_bytes(b"BAD")
     assert [(found.expected, found.path) for found in store.damaged()] == [(bad, path)]
     assert store.blob(good)
+
+
+def test_what_a_killed_run_left_is_swept_and_what_is_being_written_is_not(store: Store) -> None:
+    code = (
+        "import os, signal, sys; from pathlib import Path; from stackbuild.store.store import Store\n"
+        "with Store(Path(sys.argv[1])).new_layer('killed') as sink:\n"
+        "    sink.write(b'x' * 5_000_000); os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    environ = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    subprocess.run([sys.executable, "-c", code, str(store.root)], env=environ, check=False)
+    (left,) = (store.root / "tmp").iterdir()
+    with store.new_layer("written") as sink:
+        sink.write(b"x" * 5_000_000)
+        assert store.sweep() == [], "a young one may belong to a process that has just begun"
+        for path in (store.root / "tmp").iterdir():
+            os.utime(path, (0, 0))
+        assert store.sweep() == [left.name]
+    assert store.layer("written")
+    assert list((store.root / "tmp").iterdir()) == []
 
 
 @pytest.mark.parametrize("root", ["file", "file/below", "/proc/nowhere/store"])
