@@ -14,6 +14,7 @@ from stackbuild.scan.byte_source import ByteSource
 from stackbuild.scan.elf import MAGIC, ElfReader
 from stackbuild.scan.elf_record import elf_row
 from stackbuild.scan.fatbin import read_gpu_code
+from stackbuild.scan.readers.debian import CopyrightReader, DebFilesReader, ExtendedStatesReader
 from stackbuild.scan.readers.interface import Reader
 from stackbuild.scan.readers.python import JsonReader, MetadataReader, RecordReader, VenvReader
 from stackbuild.scan.readers.rpm import RpmReader
@@ -30,6 +31,9 @@ from stackbuild.scan.readers.system import (
 READERS: tuple[Reader, ...] = (
     OsReleaseReader(),
     DpkgReader(),
+    DebFilesReader(),
+    CopyrightReader(),
+    ExtendedStatesReader(),
     ApkReader(),
     RpmReader(),
     LoaderConfigReader(),

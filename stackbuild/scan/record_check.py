@@ -1,7 +1,7 @@
 """Holding a layer's files against the RECORDs in it, while both are at hand.
 
-Hashes of files that a RECORD of the same layer confirms are not kept; of the others they are, so that a
-RECORD in another layer can be held against them when the image is put together.
+Hashes of files that a RECORD of the same layer confirms are not kept, but for libraries, which an SBOM lists;
+of the others they are, so that a RECORD in another layer can be held against them when the image is put together.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from stackbuild.scan.entries import FileEntry
-from stackbuild.scan.examine import SHA256
+from stackbuild.scan.examine import ELF, SHA256
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ def settle_records(entries: Mapping[str, FileEntry], facts: dict[str, dict[str, 
                     continue
             unsettled.append([path, wanted])
         facts["record"][record] = {"paths": "\n".join(paths), "open": unsettled}
-    for path in confirmed:
+    for path in confirmed - facts.get(ELF, {}).keys():
         del hashes[path]
 
 

@@ -38,6 +38,9 @@ class SystemPackage:
         size: Bytes installed as the database says; 0 when it does not.
         database: Where it is recorded.
         layer: The layer that database comes from.
+        licences: As the package declares them; of rpm and apk one expression.
+        depends: What it needs, in its own system's words; empty where that is not read.
+        provides: Further names it answers to.
     """
 
     kind: str
@@ -48,6 +51,9 @@ class SystemPackage:
     size: int
     database: str
     layer: int
+    licences: tuple[str, ...] = ()
+    depends: str = ""
+    provides: str = ""
 
 
 def os_release(files: ImageFiles) -> OsRelease:
@@ -74,12 +80,39 @@ def system_packages(files: ImageFiles) -> tuple[SystemPackage, ...]:
 def _packages(files: ImageFiles) -> Iterator[SystemPackage]:
     for reader, kind in _DATABASES.items():
         for path, layer, rows in files.facts(reader):
-            for name, version, architecture, source, size in rows:
+            for name, version, architecture, source, size, licence, depends, provides in rows:
                 # dpkg and apk count in KiB and bytes.
                 bytes_installed = size * 1024 if kind == "deb" else size
-                yield SystemPackage(kind, name, version, architecture, source, bytes_installed, path, layer)
+                licences = _of_copyright(files, name) if kind == "deb" else (licence,) if licence else ()
+                yield SystemPackage(
+                    kind,
+                    name,
+                    version,
+                    architecture,
+                    source,
+                    bytes_installed,
+                    path,
+                    layer,
+                    licences,
+                    depends,
+                    provides,
+                )
     for path, layer, value in files.facts("json"):
         if "/conda-meta/" in f"/{path}":
             yield SystemPackage(
-                "conda", value["name"], value["version"], value["subdir"], value["channel"], 0, path, layer
+                "conda",
+                value["name"],
+                value["version"],
+                value["subdir"],
+                value["channel"],
+                0,
+                path,
+                layer,
+                (value["license"],) if value["license"] else (),
             )
+
+
+def _of_copyright(files: ImageFiles, name: str) -> tuple[str, ...]:
+    """The licences in a deb's copyright file; its folder may be a link to that of another package."""
+    target = files.resolve(f"usr/share/doc/{name}/copyright")
+    return tuple(files.fact("copyright", target) or ()) if target else ()

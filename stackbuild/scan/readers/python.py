@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Mapping
 from typing import IO, Any
 
 from stackbuild.scan.readers.text import decoded, lines, plain
@@ -37,10 +38,13 @@ class MetadataReader:
     def read(self, path: str, stream: IO[bytes]) -> Any:  # noqa: ARG002
         """Header fields by lower-case name; of classifiers only licences."""
         found: dict[str, Any] = {}
+        key = ""
         for line in lines(stream):
             if not line:
                 break
             if line[0] in " \t":
+                if key == "license" and not found[key].endswith("\n"):
+                    found[key] += "\n"  # a whole text, of which the first line is kept
                 continue
             name, colon, value = line.partition(":")
             key, value = name.lower(), value.strip()[:_LONGEST_TEXT]
@@ -103,12 +107,20 @@ class JsonReader:
             archive = value.get("archive_info")
             return {
                 "url": plain(str(value.get("url", ""))),
-                "hash": plain(str(archive.get("hash", ""))) if isinstance(archive, dict) else "",
+                "hash": _archive_hash(archive) if isinstance(archive, dict) else "",
                 "editable": isinstance(value.get("dir_info"), dict)
                 and bool(value["dir_info"].get("editable")),
             }
         found = {key: plain(str(value.get(key, ""))) for key in self._CONDA}
         return found if found["name"] else None
+
+
+def _archive_hash(archive: Mapping[str, Any]) -> str:
+    """``sha256=HEX`` of a direct URL's archive (PyPA, "Direct URL Data Structure": ``hashes``, before it ``hash``)."""
+    hashes = archive.get("hashes")
+    if isinstance(hashes, dict) and "sha256" in hashes:
+        return plain(f"sha256={hashes['sha256']}")
+    return plain(str(archive.get("hash", "")))
 
 
 class VenvReader:

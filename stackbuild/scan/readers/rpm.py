@@ -12,7 +12,7 @@ import tempfile
 from contextlib import closing
 from typing import IO, Any
 
-_TEXT_TAGS = {1000: "name", 1001: "version", 1002: "release", 1022: "architecture"}
+_TEXT_TAGS = {1000: "name", 1001: "version", 1002: "release", 1014: "licence", 1022: "architecture"}
 _EPOCH, _SIZE = 1003, 1009
 _CHUNK = 1 << 20
 _MOST_TAGS = 1 << 14
@@ -31,7 +31,7 @@ class RpmReader:
         return path.startswith(("var/lib/rpm/", "usr/lib/sysimage/rpm/"))
 
     def read(self, path: str, stream: IO[bytes]) -> Any:
-        """Packages, as [name, version, architecture, "", bytes installed]; None for a database nobody here reads."""
+        """Packages as :class:`DpkgReader` gives them, without dependencies; None for a database nobody here reads."""
         if not path.endswith(".sqlite"):
             return None
         with tempfile.NamedTemporaryFile(suffix=".sqlite") as copy:
@@ -70,4 +70,5 @@ def _package(header: bytes) -> list[Any] | None:
     version = f"{texts.get('version', '')}-{texts.get('release', '')}"
     if numbers.get(_EPOCH):
         version = f"{numbers[_EPOCH]}:{version}"
-    return [texts["name"], version, texts.get("architecture", ""), "", numbers.get(_SIZE, 0)]
+    architecture, licence = texts.get("architecture", ""), texts.get("licence", "")
+    return [texts["name"], version, architecture, "", numbers.get(_SIZE, 0), licence, "", ""]

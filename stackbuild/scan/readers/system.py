@@ -42,14 +42,19 @@ class DpkgReader:
     file_names = frozenset({"status"})
     folder_names = frozenset({"status.d"})
     largest = 1 << 30
-    _FIELDS = frozenset({"Package", "Version", "Architecture", "Source", "Status", "Installed-Size"})
+    _FIELDS = frozenset(
+        {
+            *("Package", "Version", "Architecture", "Source", "Status", "Installed-Size"),
+            *("Depends", "Pre-Depends", "Provides"),
+        }
+    )
 
     def wants(self, path: str) -> bool:
         """dpkg's own folder; md5 lists beside the files of status.d are not package entries."""
         return path.startswith("var/lib/dpkg/status") and not path.endswith(".md5sums")
 
     def read(self, path: str, stream: IO[bytes]) -> Any:  # noqa: ARG002
-        """Installed packages, as [name, version, architecture, source, KiB installed]."""
+        """Installed packages: [name, version, architecture, source, KiB installed, licence, depends, provides]."""
         found = []
         for entry in fields(stream, self._FIELDS):
             # status.d has no Status field: what is there is installed.
@@ -64,6 +69,9 @@ class DpkgReader:
                     entry.get("Architecture", ""),
                     entry.get("Source", ""),
                     number(entry.get("Installed-Size", "")),
+                    "",  # Debian keeps licences beside the package: CopyrightReader
+                    ", ".join(entry[name] for name in ("Pre-Depends", "Depends") if name in entry),
+                    entry.get("Provides", ""),
                 ]
             )
         return found
@@ -82,16 +90,18 @@ class ApkReader:
         return path in ("lib/apk/db/installed", "usr/lib/apk/db/installed")
 
     def read(self, path: str, stream: IO[bytes]) -> Any:  # noqa: ARG002
-        """Packages, as [name, version, architecture, origin, bytes installed]."""
+        """Packages: [name, version, architecture, origin, bytes installed, licence, depends, provides]."""
         found: list[list[Any]] = []
         current: dict[str, str] = {}
         for line in chain(lines(stream), ("",)):
             if line:
                 key, colon, value = line.partition(":")
-                if colon and key in ("P", "V", "A", "o", "I"):
+                if colon and key in "PVAoILDp" and len(key) == 1:
                     current[key] = value
             elif current.get("P"):
-                found.append([*(current.get(key, "") for key in "PVAo"), number(current.get("I", ""))])
+                texts = [*(current.get(key, "") for key in "PVAo")]
+                further = [current.get(key, "") for key in "LDp"]
+                found.append([*texts, number(current.get("I", "")), *further])
                 current = {}
         return found
 
