@@ -15,7 +15,7 @@ from stackbuild.compat.versions import CudaVersion, parse_cuda
 from stackbuild.facts.tables import Facts
 from stackbuild.findings import Finding
 from stackbuild.host.model import Host, HostGpu
-from stackbuild.verification.judge.findings import pointless, with_next_step
+from stackbuild.verification.judge.findings import not_applicable, pointless, with_next_step
 from stackbuild.verification.judge.reach import is_compat, kernel_release, release_of
 from stackbuild.verification.model import GateResult
 from stackbuild.verification.promise import Promise
@@ -43,7 +43,15 @@ def judge_compatibility(
         for component in runtimes(results)
         if component.cuda not in {known.cuda for known in image.components}
     ]
-    return tuple(with_next_step(found) for found in _once(judged))
+    answered = {found.code for found in judged}
+    nothing = {
+        "driver-too-old": "the image brings no CUDA runtime",
+        "arch-not-covered": "the image brings no framework with code for GPUs",
+    }
+    return (
+        *(with_next_step(found) for found in _once(judged)),
+        *(not_applicable(code, why) for code, why in nothing.items() if code not in answered),
+    )
 
 
 def measured_host(promise: Promise, results: Mapping[str, GateResult]) -> Host:
