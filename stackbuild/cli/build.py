@@ -35,7 +35,9 @@ class _Asked:
 @click.command("build")
 @stack_argument
 @click.option("--all", "everything", is_flag=True, help="Build all stacks of the folder.")
-@click.option("--verify", is_flag=True, help="Verify the image, and write report, SBOM and pin list.")
+@click.option(
+    "--verify", is_flag=True, help="Verify the image, and write report (JSON, HTML), SBOM and pin list."
+)
 @click.option("--locked", is_flag=True, help="Never lock here: a missing or stale lock is an error.")
 @click.option("--no-cache", "fresh", is_flag=True, help="Make every layer anew.")
 @click.option(
@@ -165,8 +167,10 @@ def _verified(
     from stackbuild.cli.output import write_files
     from stackbuild.findings import exit_code_of
     from stackbuild.reports.console import render_console
+    from stackbuild.reports.html_report import render_html
     from stackbuild.reports.json_report import render_json
     from stackbuild.reports.summary import counts, leading_verdict
+    from stackbuild.reports.verification import document_of_verification
     from stackbuild.verification.gpus import default_gpus, parse_gpus
     from stackbuild.verification.target import target_of_stack
     from stackbuild.verification.verify import VerifyOptions, verify_image
@@ -182,7 +186,11 @@ def _verified(
 
         report = with_acceptance(report, found.waivers, here.site.policy, datetime.now(UTC).date())
     folder = asked.reports / stack.spec.name
-    documents = {**_documents(here, engine, stack, built, observer), "report.json": render_json(report)}
+    documents = {
+        **_documents(here, engine, stack, built, observer),
+        "report.json": render_json(report),
+        "report.html": render_html(document_of_verification(report)),
+    }
     write_files(folder, {name: text.encode() for name, text in documents.items()})
     return {
         "verification": {

@@ -198,29 +198,14 @@ def _is_image(name: str) -> bool:
 
 def _annotations(report: CheckReport, specs: dict[str, LoadedSpec]) -> str:
     """Every finding at the line of the spec that it is about."""
-    from stackbuild.compat.spec_key import spec_key
-    from stackbuild.reports.github import annotation, lines
+    from stackbuild.cli.report_output import spec_annotations
+    from stackbuild.reports.github import lines
 
     paths = {stack.stack: stack.path for stack in report.stacks}
-    told: list[str] = []
     rows = [(stack.stack, "", stack.findings) for stack in report.stacks]
     rows += [(cell.stack, cell.host, cell.findings) for cell in report.cells]
-    for name, host, findings in rows:
-        loaded = specs.get(paths[name])
-        for finding in findings:
-            line = column = 1
-            if loaded is not None:
-                where = loaded.where(*spec_key(finding)).rsplit(":", 2)
-                line, column = int(where[1]), int(where[2])
-            told.append(
-                annotation(
-                    finding, file=_from_here(paths[name]) or name, line=line, column=column, about=host
-                )
-            )
-    return lines(told)
-
-
-def _from_here(path: str) -> str:
-    """A path relative to the current folder where it lies below it: annotations want paths of the checkout."""
-    here = Path.cwd()
-    return str(Path(path).relative_to(here)) if path and Path(path).is_relative_to(here) else path
+    return lines(
+        told
+        for name, host, findings in rows
+        for told in spec_annotations(findings, specs.get(paths[name]), host)
+    )

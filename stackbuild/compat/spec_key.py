@@ -14,6 +14,7 @@ _BY_CODE: dict[str, tuple[str, ...]] = {
     "tag-digest-disagree": ("base", "digest"),
     "gpu-newer-than-toolkit": ("base",),
     "python-eol": ("python",),
+    "stack-differs": ("target", "must-match"),
     "no-compute-capability": ("image", "env"),
     "disable-require-typo": ("image", "env"),
     "require-disabled": ("image", "env"),

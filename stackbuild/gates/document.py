@@ -49,6 +49,10 @@ answer in time is an ERROR. A gate that an earlier one makes pointless, or that 
 reserved, is a SKIP that keeps the report from being complete; a gate with nothing to judge is a SKIP that does not.
 """,
     ),
+    "elsewhere": (
+        "Runs without Docker here, and production: `stackbuild verify --local`, `--emit`, `--collect`",
+        "",
+    ),
     "publish": ("Publishing and picking", ""),
 }
 

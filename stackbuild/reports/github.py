@@ -13,12 +13,12 @@ from stackbuild.reports.safe_text import safe_line
 _LEVELS = {Verdict.FAIL: "error", Verdict.ERROR: "error", Verdict.WARN: "warning"}
 
 
-def annotation(finding: Finding, *, file: str, line: int, column: int, about: str = "") -> str:
+def annotation(finding: Finding, *, file: str = "", line: int = 1, column: int = 1, about: str = "") -> str:
     """One workflow command, or nothing for a verdict that needs no attention.
 
     Args:
         finding: What to say.
-        file: The file, relative to the repository.
+        file: The file, relative to the repository; empty when it is about none.
         line: Line, from 1.
         column: Column, from 1.
         about: The host it was judged on; empty for the stack itself.
@@ -30,7 +30,8 @@ def annotation(finding: Finding, *, file: str, line: int, column: int, about: st
     message = safe_line(f"{finding.summary}{where}")
     if finding.next_step:
         message += f"\n{safe_line(finding.next_step)}"
-    return f"::{level} file={_property(file)},line={line},col={column},title={_property(finding.code)}::{_message(message)}"
+    place = f"file={_property(file)},line={line},col={column}," if file else ""
+    return f"::{level} {place}title={_property(finding.code)}::{_message(message)}"
 
 
 def lines(annotations: Iterable[str]) -> str:

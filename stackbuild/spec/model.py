@@ -24,6 +24,31 @@ ABSOLUTE_PATH = r"^/[^\x00-\x1f]*$"
 AbsolutePath = Annotated[str, Field(pattern=ABSOLUTE_PATH)]
 EnvName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 Platform = Literal["linux/amd64", "linux/arm64"]
+# The frozen stack's fields, by the names they have in reports.
+StackField = Literal[
+    "architecture",
+    "os",
+    "kernel",
+    "firmware",
+    "driver",
+    "gpus",
+    "container-engine",
+    "container-toolkit",
+    "deployment-target",
+    "image-os",
+    "glibc",
+    "python",
+    "frameworks",
+    "cuda-runtime",
+    "execution-provider",
+    "model-format",
+    "package-sources",
+    "compiler",
+    "cuda-toolkit",
+    "profilers",
+]
+
+
 class ImageBaseSpec(FrozenModel):
     """A base image from a registry."""
 
@@ -163,6 +188,19 @@ class TargetSpec(FrozenModel):
         description="the oldest driver in the fleet, for example >=580.65",
     )
     compatibility: Literal["native", "minor", "forward"] = "native"
+    production: str | None = Field(
+        default=None,
+        description="file of 'stackbuild host' or 'stackbuild verify' from production, relative to the spec",
+    )
+    must_match: tuple[StackField, ...] = Field(
+        default=(), description="fields of the frozen stack that must be as in production"
+    )
+
+    @model_validator(mode="after")
+    def _production_is_known(self) -> TargetSpec:
+        if self.must_match and self.production is None:
+            raise ValueError("must-match needs 'production': the file that says what production is")
+        return self
 
 
 class ServiceSpec(FrozenModel):

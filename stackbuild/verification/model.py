@@ -8,11 +8,14 @@ from pydantic import Field
 
 from stackbuild.findings import Finding
 from stackbuild.frozen_model import FrozenModel
+from stackbuild.verification.frozen_stack import FrozenStack
 from stackbuild.verification.promise import Promise
 
 Outcome = Literal["measured", "raised", "crashed", "killed", "hung", "garbled", "skipped"]
 # As asked for: ``auto`` takes the first that works, ``all`` repeats the run in each.
 Injection = Literal["auto", "hook", "runtime", "cdi", "all"]
+# Where the suite ran: in a container here, elsewhere with its output collected, in this environment.
+Ran = Literal["container", "collected", "local"]
 # As it was done.
 InjectedBy = Literal["none", "hook", "runtime", "cdi", "all"]
 
@@ -56,7 +59,9 @@ class JudgedImage(FrozenModel):
     """The image that a report is bound to."""
 
     reference: str
-    id: str = Field(description="the engine's id of the image")
+    id: str = Field(
+        description="the engine's id of the image, or its configuration's digest; empty for an environment"
+    )
     diff_ids: tuple[str, ...] = ()
     platform: str = ""
 
@@ -64,14 +69,23 @@ class JudgedImage(FrozenModel):
 class HostBasics(FrozenModel):
     """The host that the image was judged on, as far as a verification without GPU needs it."""
 
-    engine: str = Field(description="Docker Engine's version")
+    engine: str = Field(description="Docker Engine's version; empty where another engine ran it, or none")
     storage_driver: str = ""
     architecture: str = ""
     kernel: str = ""
 
 
+class MeasuredGate(FrozenModel):
+    """What running one gate took."""
+
+    name: str
+    outcome: Outcome
+    seconds: float
+    memory: dict[str, int] = Field(default_factory=dict, description="bytes, by what they were needed for")
+
+
 class VerificationReport(FrozenModel):
-    """The result of verifying one image."""
+    """The result of verifying one image, or the environment that the suite ran in."""
 
     schema_: Literal[1] = Field(default=1, alias="schema")
     kind: Literal["verification"] = "verification"
@@ -91,10 +105,19 @@ class VerificationReport(FrozenModel):
     log: str = ""
     log_bytes: int = 0
     cached: bool = Field(default=False, description="an earlier result for exactly these inputs")
+    ran: Ran = Field(
+        default="container", description="where the suite ran; local is an environment, no image"
+    )
+    frozen_stack: FrozenStack | None = Field(default=None, description="what the verdict was measured on")
+    gates: tuple[MeasuredGate, ...] = Field(
+        default=(), description="every gate of the suite that has a result"
+    )
 
     @property
     def title(self) -> str:
         """What was judged, in one line."""
+        if self.ran == "local":
+            return f"verify the environment of {self.image.reference}"
         return f"verify {self.image.reference}"
 
     @property
@@ -106,14 +129,26 @@ class VerificationReport(FrozenModel):
             "spec": "its spec",
             "nothing": "nothing; judged on its own",
         }
-        when = f"{self.started}, {self.seconds:.1f} s"
         return (
-            ("image", self.image.id),
+            self._subject(),
             ("promised", f"{promised[self.promise.source]} ({self.promise.device})"),
             ("GPUs", self.gpus if self.injection == "none" else f"{self.gpus}, by {self.injection}"),
-            (
-                "host",
-                f"Docker {self.host.engine}, {self.host.architecture}, Linux {self.host.kernel}".rstrip(),
-            ),
-            ("judged", f"{when}, an earlier result (--fresh judges again)" if self.cached else when),
+            ("host", self._host()),
+            ("judged", self._when()),
         )
+
+    def _subject(self) -> tuple[str, str]:
+        if self.ran == "local":
+            return "judged", "this environment, not an image: what is installed elsewhere may differ"
+        return "image", self.image.id or self.image.reference
+
+    def _host(self) -> str:
+        engine = f"Docker {self.host.engine}" if self.host.engine else ""
+        kernel = f"Linux {self.host.kernel}" if self.host.kernel else ""
+        return ", ".join(part for part in (engine, self.host.architecture, kernel) if part) or "not known"
+
+    def _when(self) -> str:
+        if self.ran == "collected":
+            return f"{self.started}, from the output of a run elsewhere"
+        when = f"{self.started}, {self.seconds:.1f} s"
+        return f"{when}, an earlier result (--fresh judges again)" if self.cached else when

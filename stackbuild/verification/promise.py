@@ -13,6 +13,7 @@ from stackbuild.compat.subject import Compatibility
 from stackbuild.lock.model import ImageBaseLock, PlatformLock
 from stackbuild.spec.model import Platform, ServiceSpec, StackSpec
 from stackbuild.verification.declared import declared
+from stackbuild.verification.production import deployment_target, must_match, package_sources
 
 if TYPE_CHECKING:
     from stackbuild.publish.pin_list import PinList
@@ -105,6 +106,11 @@ class Promise(PromiseModel):
     compatibility: Compatibility | None = Field(
         default=None, description="the loosest way in which a driver may serve the image; None: nobody says"
     )
+    package_sources: tuple[str, ...] = Field(default=(), description="names of what the packages came from")
+    deployment_target: str = Field(default="", description="what the stack is for, in one line")
+    must_match: Mapping[str, str] = Field(
+        default_factory=dict, description="field of the frozen stack → its value in production"
+    )
 
     @property
     def provider(self) -> str:
@@ -149,6 +155,9 @@ def promise_of_lock(spec: StackSpec, lock: PlatformLock, platform: Platform, spe
         torch_cuda=_torch_cuda(torch, torch_spec.variant if torch_spec else None),
         onnxruntime=versions.get(ort) if ort else None,
         onnxruntime_distribution=ort,
+        package_sources=package_sources(lock),
+        deployment_target=deployment_target(spec.target),
+        must_match=must_match(spec, spec_folder),
         **declared(spec, spec_folder),
     )
 
@@ -170,6 +179,8 @@ def promise_of_spec(spec: StackSpec, platform: Platform, spec_folder: Path) -> P
         torch_cuda=_torch_cuda(version, torch.variant if torch else None),
         onnxruntime=spec.frameworks[ort].version if ort else None,
         onnxruntime_distribution=ort,
+        deployment_target=deployment_target(spec.target),
+        must_match=must_match(spec, spec_folder),
         **declared(spec, spec_folder),
     )
 

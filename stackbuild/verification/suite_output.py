@@ -73,7 +73,9 @@ class SuiteOutput:
             # A line cut by the container's end; what it was to say is then missing, which is judged.
             self._keep(line + b"\n")
 
-    def _event(self, event: dict[str, Any]) -> None:
+    def _event(self, event: Any) -> None:
+        if not isinstance(event, dict):
+            raise TypeError("an event is an object")
         kind = event.pop("event")
         if kind == "suite":
             self.python = event["python"]

@@ -7,17 +7,17 @@ from datetime import UTC, datetime
 
 from stackbuild.engine.docker_engine import Engine
 from stackbuild.errors import NotJudgedError, UsageError
-from stackbuild.findings import Verdict, is_complete
+from stackbuild.findings import Verdict
 from stackbuild.progress import Observer
 from stackbuild.store.store import Store
 from stackbuild.verification.binding import cache_key, host_basics, remember, remembered
 from stackbuild.verification.gate_codes import GATE_CODES
+from stackbuild.verification.judge.stack import CODE as STACK_CODE
 from stackbuild.verification.model import JudgedImage, VerificationReport
 from stackbuild.verification.options import VerifyOptions
 from stackbuild.verification.promise import Promise
+from stackbuild.verification.report import Circumstances, verification_report
 from stackbuild.verification.runs import Verification
-from stackbuild.verification.selection import select_gates
-from stackbuild.verification.suite_archive import suite_sha256, suite_version
 
 __all__ = ["VerifyOptions", "verify_image"]
 
@@ -49,7 +49,7 @@ def verify_image(
         LockError: ``onnx-model-changed``.
         UsageError: ``no-such-gate``.
     """
-    _refuse_unknown(options.gates)
+    refuse_unknown(options.gates)
     image = engine.image(image_ref)
     if image is None:
         raise NotJudgedError(
@@ -60,44 +60,42 @@ def verify_image(
         )
     info = engine.info()
     key = cache_key(image, promise, options, info)
-    if store is not None and not options.fresh:
+    if store is not None and not options.fresh and options.evidence is None:
         earlier = remembered(store, key, image_ref)
         if earlier is not None:
             return earlier
     engine.sweep()
     began, clock = datetime.now(UTC), time.monotonic()
     judged = Verification(engine, info, image, promise, options, observer).judged()
-    findings = select_gates(judged.findings, options.gates)
-    report = VerificationReport(
-        image=JudgedImage(
-            reference=image_ref,
-            id=image.id,
-            diff_ids=image.diff_ids,
-            platform=f"{image.os}/{image.architecture}",
-        ),
-        stack=promise.stack,
-        promise=promise,
-        promise_sha256=promise.digest,
-        suite_version=suite_version(),
-        suite_sha256=suite_sha256(),
+    subject = JudgedImage(
+        reference=image_ref,
+        id=image.id,
+        diff_ids=image.diff_ids,
+        platform=f"{image.os}/{image.architecture}",
+    )
+    circumstances = Circumstances(
+        ran="container",
         host=host_basics(info, judged.run),
+        card=options.card,
         injection=judged.by,
         gpus=str(options.gpus),
-        started=began.isoformat(timespec="seconds").replace("+00:00", "Z"),
-        seconds=round(time.monotonic() - clock, 3),
-        findings=findings,
-        complete=is_complete(findings),
-        log=judged.run.log,
-        log_bytes=judged.run.log_bytes,
+        started=began,
+        seconds=time.monotonic() - clock,
     )
+    report = verification_report(subject, promise, judged.run, judged.findings, circumstances, options.gates)
     # What could not be judged says nothing of the image: it is judged again next time.
-    if store is not None and not any(found.verdict is Verdict.ERROR for found in findings):
+    if store is not None and not any(found.verdict is Verdict.ERROR for found in report.findings):
         remember(store, key, report)
     return report
 
 
-def _refuse_unknown(codes: tuple[str, ...]) -> None:
-    unknown = [code for code in codes if code not in GATE_CODES]
+def refuse_unknown(codes: tuple[str, ...]) -> None:
+    """Refuse gates that there are none of.
+
+    Raises:
+        UsageError: ``no-such-gate``.
+    """
+    unknown = [code for code in codes if code not in (*GATE_CODES, STACK_CODE)]
     if unknown:
         raise UsageError(
             f"There is no runtime gate {', '.join(unknown)}.",
