@@ -9,7 +9,7 @@ import sys
 import time
 from typing import Any
 
-LOADED = []
+LOADED: list[str] = []
 
 
 def load(options: dict[str, Any]) -> dict[str, Any]:
