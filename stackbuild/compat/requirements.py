@@ -17,6 +17,8 @@ from stackbuild.findings import Finding, Verdict
 
 _CONSTRAINT = re.compile(r"([a-z]+)(!=|<=|>=|=|<|>)([^!<>=]+)")
 _PROPERTIES = frozenset({"cuda", "arch", "driver", "brand"})
+# Properties that a host may have and not tell, in words.
+_OF_THE_GPU = {"brand": "brand", "arch": "compute capability"}
 
 
 @dataclass(frozen=True)
@@ -125,6 +127,18 @@ def _reason(alternatives: tuple[Alternative, ...], properties: Mapping[str, str]
     return str(failing), failing.property
 
 
+def _open_question(alternatives: tuple[Alternative, ...], properties: Mapping[str, str]) -> str | None:
+    """What must be known to tell whether they hold: ``brand``, ``compute capability``; None when nothing does."""
+    unknown = {name: words for name, words in _OF_THE_GPU.items() if name not in properties}
+    rest = [
+        tuple(item for item in conjunction if item.property not in unknown) for conjunction in alternatives
+    ]
+    asked = {item.property for conjunction in alternatives for item in conjunction}
+    if not satisfied(rest, properties):
+        return None
+    return " and ".join(words for name, words in unknown.items() if name in asked) or None
+
+
 def _branches(alternatives: tuple[Alternative, ...], brand: str | None) -> list[str]:
     """The driver branches that the alternatives allow for a brand, for example ``R535``."""
     branches = set()
@@ -181,6 +195,18 @@ def judge_requirement(name: str, value: str, host: HostOffer) -> Finding:
         properties = _properties(host, gpu)
         if satisfied(alternatives, properties):
             continue
+        if (open_question := _open_question(alternatives, properties)) is not None:
+            return Finding(
+                code="driver-too-old",
+                verdict=Verdict.SKIP,
+                subject=name,
+                measured=f"CUDA maximum {host.max_cuda or '?'}, driver {host.driver_text or '?'}",
+                required=value.split(" ")[0],
+                summary=f"{name} is met for some GPUs and not for others, and the {open_question} of "
+                f"{gpu.name if gpu else 'this host'} is not known.",
+                next_step="Name the GPU, or give a host file made by 'stackbuild host --format json' on that machine.",
+                details=details,
+            )
         reason, which = _reason(alternatives, properties)
         allowed = _branches(alternatives, properties.get("brand"))
         brand = properties.get("brand", "unknown brand")

@@ -110,3 +110,16 @@ def test_cdi_host_is_told_that_nobody_else_checks() -> None:
     assert finding.verdict is Verdict.PASS
     assert finding.details["evaluated_by_toolkit"] is False
     assert "CDI" in finding.summary
+
+
+def test_an_unknown_brand_that_would_decide_is_no_failure() -> None:
+    host = host_offer(Host(driver="550.163.01"), FACTS)
+    finding = judge_requirement("NVIDIA_REQUIRE_CUDA", full_requirement("12.8"), host)
+    assert finding.verdict is Verdict.SKIP
+    assert "brand" in finding.summary
+
+
+def test_an_unknown_brand_that_cannot_help_is_a_failure() -> None:
+    host = host_offer(Host(driver="520.61.05"), FACTS)
+    finding = judge_requirement("NVIDIA_REQUIRE_CUDA", full_requirement("12.8"), host)
+    assert (finding.verdict, finding.required) == (Verdict.FAIL, "cuda>=12.8")
