@@ -9,7 +9,7 @@ import sys
 import time
 from typing import Any
 
-LOADED: list[str] = []
+LOADED: list[int] = []
 
 
 def load(options: dict[str, Any]) -> dict[str, Any]:
