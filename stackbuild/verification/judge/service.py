@@ -25,7 +25,10 @@ def judge_service(promise: Promise, results: Mapping[str, GateResult], no_device
     if no_device:
         return tuple(pointless(code, no_device) for code in CODES)
     result = results.get("service")
-    if result is None or result.outcome != "measured":
+    if result is None:
+        why = "not judged: the service is started only by a run in a container here"
+        return tuple(pointless(code, why) for code in CODES)
+    if result.outcome != "measured":
         return (
             _not_started(result),
             *(pointless(code, "not judged: the service did not become ready") for code in CODES[1:]),
@@ -57,8 +60,8 @@ def judge_service(promise: Promise, results: Mapping[str, GateResult], no_device
     )
 
 
-def _not_started(result: GateResult | None) -> Finding:
-    if result is not None and result.outcome == "crashed":
+def _not_started(result: GateResult) -> Finding:
+    if result.outcome == "crashed":
         return finding(
             "service-ready",
             Verdict.FAIL,
@@ -147,7 +150,7 @@ def _json_differences(wanted: Any, given: Any, tolerance: float, where: str) -> 
             yield f"{where} has {len(given)} entries, recorded are {len(wanted)}"
         for number, pair in enumerate(zip(wanted, given, strict=False)):
             yield from _json_differences(*pair, tolerance, f"{where}[{number}]")
-    elif wanted != given:
+    elif isinstance(wanted, bool) != isinstance(given, bool) or wanted != given:  # Python's True is 1
         yield f"{where} is {given!r}, recorded is {wanted!r}"
 
 
