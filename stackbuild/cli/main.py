@@ -11,6 +11,7 @@ import importlib
 import os
 import signal
 import sys
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from types import FrameType
@@ -46,6 +47,7 @@ VERBOSE = "stackbuild.verbose"  # key in the root context's meta: -v was given
 _INTERRUPTED = 130
 _USAGE = 2
 _GARBAGE_THRESHOLD = 50_000
+_DEAF = 10.0  # seconds; a clean-up that hangs can be stopped after that
 
 
 class LazyGroup(click.Group):
@@ -116,9 +118,10 @@ def main(args: Sequence[str] | None = None) -> None:
     """
     _open_closed_streams()
     # Windows, where 'stackbuild host' and 'check' are of use, knows no SIGHUP.
-    for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
-        if signal.getsignal(number) is signal.SIG_DFL:
-            signal.signal(number, _as_interrupt)
+    interrupt = _Interrupt()
+    for number in (signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
+        if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
+            signal.signal(number, interrupt)
     # Most of a short command is imports: none of what they make is garbage, and pydantic's plug-ins, which
     # it looks for among all installed distributions, have no say in stackbuild's models.
     gc.set_threshold(_GARBAGE_THRESHOLD)
@@ -140,8 +143,17 @@ def _open_closed_streams() -> None:
             setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))
 
 
-def _as_interrupt(_number: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
+class _Interrupt:
+    """Raises KeyboardInterrupt, once: an impatient second Ctrl-C would stop the clean-up that the first began."""
+
+    def __init__(self) -> None:
+        self._deaf_until = 0.0
+
+    def __call__(self, _number: int, _frame: FrameType | None) -> None:
+        now = time.monotonic()
+        if now >= self._deaf_until:
+            self._deaf_until = now + _DEAF
+            raise KeyboardInterrupt
 
 
 def run(args: list[str]) -> int:

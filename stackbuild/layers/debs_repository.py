@@ -6,7 +6,9 @@ The format is that of sources.list(5) for a suite that ends in a slash, and of d
 
 from __future__ import annotations
 
+import os
 import subprocess
+import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -46,11 +48,16 @@ def read_control_fields(debs: Sequence[LocalDeb]) -> list[str]:
         BuildError: ``deb-unreadable``.
     """
     controls = []
-    for deb, path in debs:
-        done = subprocess.run(["dpkg-deb", "--field", str(path)], capture_output=True, check=False)
-        if done.returncode != 0:
-            raise unreadable(deb, done.stderr.decode(errors="replace"))
-        controls.append(done.stdout.decode(errors="surrogateescape"))
+    with tempfile.TemporaryDirectory(prefix="stackbuild-") as scratch:
+        # dpkg-deb leaves its temporary folder behind when it is interrupted.
+        environment = {**os.environ, "TMPDIR": scratch}
+        for deb, path in debs:
+            done = subprocess.run(
+                ["dpkg-deb", "--field", str(path)], capture_output=True, check=False, env=environment
+            )
+            if done.returncode != 0:
+                raise unreadable(deb, done.stderr.decode(errors="replace"))
+            controls.append(done.stdout.decode(errors="surrogateescape"))
     return controls
 
 

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import click
@@ -173,6 +174,30 @@ def test_sigterm_ends_as_ctrl_c_does() -> None:
         assert process.wait(10) == 130
         assert process.stdout.read() == "cleaned\n"
         assert "interrupted" in process.stderr.read()
+
+
+def test_an_impatient_ctrl_c_does_not_stop_the_clean_up() -> None:
+    code = (
+        "import sys, time, click; from stackbuild.cli import main as m; mod = type(sys)('made_up')\n"
+        "@click.command('try')\n"
+        "def try_():\n"
+        "    try: print('ready', flush=True); time.sleep(30)\n"
+        "    finally: time.sleep(1); print('cleaned', flush=True)\n"
+        "mod.command = try_; sys.modules['made_up'] = mod; m.COMMANDS['try'] = ('made_up', '')\n"
+        "m.main(['try'])\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline() == "ready\n"
+        for _ in range(4):
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.1)
+        assert process.wait(10) == 130
+        assert process.stdout.read() == "cleaned\n"
+        assert process.stderr.read() == "stackbuild: interrupted; nothing left behind\n"
 
 
 def test_a_reader_that_goes_away_does_not_change_the_exit_code() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -50,3 +51,18 @@ def test_a_file_that_is_no_deb_is_named(tmp_path: Path) -> None:
     with pytest.raises(BuildError, match="good 1 cannot be read") as caught:
         read_control_fields([(deb, path)])
     assert caught.value.code == "deb-unreadable"
+
+
+def test_an_interrupt_leaves_no_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    programs, temporary = tmp_path / "bin", tmp_path / "tmp"
+    programs.mkdir()
+    temporary.mkdir()
+    script = programs / "dpkg-deb"
+    script.write_text('#!/bin/sh\nmktemp -d "$TMPDIR/dpkg-deb.XXXXXX"\nkill -INT $PPID\nsleep 5\n')
+    script.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    deb = lock_deb(make_deb(tmp_path, "good", "1"))
+    with pytest.raises(KeyboardInterrupt):
+        read_control_fields([deb])
+    assert list(temporary.iterdir()) == []
