@@ -47,10 +47,17 @@ def write_verification(
         write_result(lines(spec_annotations(report.findings, _loaded(spec_path))), output)
     elif format_ == "table":
         from stackbuild.reports.console import render_console
+        from stackbuild.reports.verification import stack_rows
 
         colour = output is None and not plain(sys.stdout)
-        width = shutil.get_terminal_size().columns
-        write_result(render_console(report, colour=colour, width=width, verbose=verbose), output)
+        text = render_console(
+            report,
+            colour=colour,
+            width=shutil.get_terminal_size().columns,
+            verbose=verbose,
+            stack=stack_rows(report) if verbose else (),
+        )
+        write_result(text, output)
     else:
         from stackbuild.reports.formats import render_document
         from stackbuild.reports.verification import document_of_verification

@@ -11,6 +11,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from stackbuild.findings import Finding, Verdict
+from stackbuild.reports.document import StackRow
 from stackbuild.reports.interface import Report
 from stackbuild.reports.safe_text import safe_line, safe_text
 from stackbuild.reports.summary import counts, leading_verdict, not_applicable, not_judged
@@ -27,7 +28,14 @@ _LONGEST_DETAIL_LINES = 12
 _SHOWN_DETAILS = ("traceback", "output", "log_lines", "engine", "log", "problems")
 
 
-def render_console(report: Report, *, colour: bool, width: int = 110, verbose: bool = False) -> str:
+def render_console(
+    report: Report,
+    *,
+    colour: bool,
+    width: int = 110,
+    verbose: bool = False,
+    stack: Sequence[StackRow] = (),
+) -> str:
     """The report as text.
 
     Args:
@@ -35,6 +43,7 @@ def render_console(report: Report, *, colour: bool, width: int = 110, verbose: b
         colour: Whether the reader is a terminal that wants colour; False gives plain text.
         width: Columns; plain text is not wrapped.
         verbose: Also show measurements of what passed, and gates with nothing to judge.
+        stack: The frozen stack, to be shown below the gates.
     """
     stream = io.StringIO()
     console = Console(
@@ -58,9 +67,20 @@ def render_console(report: Report, *, colour: bool, width: int = 110, verbose: b
         _print_finding(console, finding, column, verbose=verbose)
     if shown:
         console.print()
+    _print_stack(console, stack)
     console.print(Text(verdict.value, style=_STYLES[verdict]).append(f"  {counts(report.findings)}", "none"))
     _print_gaps(console, report, verbose=verbose)
     return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
+
+
+def _print_stack(console: Console, stack: Sequence[StackRow]) -> None:
+    column = max((len(row.name) for row in stack), default=0)
+    for row in stack:
+        required = f"  (must be {row.required})" if row.required not in ("", row.value) else ""
+        value = safe_line(f"{row.value} {required}")
+        console.print(Text(f"  {safe_line(row.name):<{column}}  ", style="dim").append(value, style="none"))
+    if stack:
+        console.print()
 
 
 def _without_repeated_skips(findings: Sequence[Finding]) -> list[Finding]:

@@ -43,10 +43,16 @@ class MatrixRow:
     code: str
     cells: tuple[ShownFinding | None, ...]
 
+    @property
+    def applies(self) -> bool:
+        """Whether there was something to judge anywhere."""
+        return any(cell is not None and cell.finding.applies for cell in self.cells)
+
 
 def render_html(document: Document) -> str:
     """The document as a page: verdict, next steps, matrix of gates, evidence, stack, plots, log."""
     shown = _shown(document)
+    matrix = _matrix(document.parts, shown)
     return _template().render(
         document=document,
         style=_style(),
@@ -54,9 +60,10 @@ def render_html(document: Document) -> str:
         counts=counts(document.findings) or "nothing was judged",
         missing=not_judged(document.findings),
         columns=[part.name for part in document.parts] if len(document.parts) > 1 else ["Verdict"],
-        rows=_matrix(document.parts, shown),
+        rows=[row for row in matrix if row.applies],
+        idle=[row for row in matrix if not row.applies],
         steps=[entry for entry in shown if entry.open and entry.finding.next_step],
-        shown=shown,
+        shown=[entry for entry in shown if entry.finding.applies],
         several=len(document.parts) > 1,
         differing=[row for row in document.stack if row.required and row.required != row.value],
         plots=[drawn(plot) for plot in document.plots if plot.bars],

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from stackbuild.reports.document import Plot
 
+_LONGEST_LABEL = 36
 ROW_HEIGHT = 38  # pixels: a line of text above a bar
 
 
@@ -33,14 +34,19 @@ def drawn(plot: Plot) -> DrawnPlot:
     largest = max((bar.value for bar in plot.bars), default=0.0) or 1.0
     bars = tuple(
         DrawnBar(
-            label=bar.label,
-            value=amount(bar.value, plot.unit) + (f" ({bar.note})" if bar.note else ""),
+            label=_fitting(bar.label),
+            value=amount(bar.value, plot.unit) + (f" ({_fitting(bar.note)})" if bar.note else ""),
             top=position * ROW_HEIGHT,
             width=f"{max(0.0, min(100.0, 100 * bar.value / largest)):.2f}",
         )
         for position, bar in enumerate(plot.bars)
     )
     return DrawnPlot(plot.title, len(bars) * ROW_HEIGHT, bars)
+
+
+def _fitting(label: str) -> str:
+    """SVG breaks no line, so that a long label would run over its value."""
+    return label if len(label) <= _LONGEST_LABEL else f"{label[: _LONGEST_LABEL - 1]}…"
 
 
 def amount(value: float, unit: str) -> str:

@@ -117,7 +117,7 @@ class VerificationReport(FrozenModel):
     def title(self) -> str:
         """What was judged, in one line."""
         if self.ran == "local":
-            return f"verify the environment of {self.image.reference}"
+            return "verify this environment"
         return f"verify {self.image.reference}"
 
     @property
@@ -139,7 +139,7 @@ class VerificationReport(FrozenModel):
 
     def _subject(self) -> tuple[str, str]:
         if self.ran == "local":
-            return "judged", "this environment, not an image: what is installed elsewhere may differ"
+            return "environment", f"{self.image.reference}: an environment, not an image"
         return "image", self.image.id or self.image.reference
 
     def _host(self) -> str:

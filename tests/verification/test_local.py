@@ -27,8 +27,8 @@ def test_an_environment_is_judged_and_the_report_says_that_it_is_no_image() -> N
     assert verdicts["dependencies-consistent"] in (Verdict.PASS, Verdict.FAIL)
     assert report.ran == "local"
     assert report.image.id == ""
-    assert report.title == f"verify the environment of {sys.executable}"
-    assert "not an image" in report.headline[0][1]
+    assert report.title == "verify this environment"
+    assert report.headline[0] == ("environment", f"{sys.executable}: an environment, not an image")
     assert report.frozen_stack is not None
     assert report.frozen_stack.python == f"CPython {platform.python_version()}"
     assert report.frozen_stack.container_engine == ""
