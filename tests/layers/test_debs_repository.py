@@ -54,6 +54,7 @@ def test_a_file_that_is_no_deb_is_named(tmp_path: Path) -> None:
 
 
 def test_an_interrupt_leaves_no_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    deb = lock_deb(make_deb(tmp_path, "good", "1"))
     programs, temporary = tmp_path / "bin", tmp_path / "tmp"
     programs.mkdir()
     temporary.mkdir()
@@ -62,7 +63,6 @@ def test_an_interrupt_leaves_no_temporary_folder(tmp_path: Path, monkeypatch: py
     script.chmod(0o755)
     monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
-    deb = lock_deb(make_deb(tmp_path, "good", "1"))
     with pytest.raises(KeyboardInterrupt):
         read_control_fields([deb])
     assert list(temporary.iterdir()) == []
