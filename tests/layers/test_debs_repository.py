@@ -62,6 +62,7 @@ def test_an_interrupt_leaves_no_temporary_folder(tmp_path: Path, monkeypatch: py
     script.write_text('#!/bin/sh\nmktemp -d "$TMPDIR/dpkg-deb.XXXXXX"\nkill -INT $PPID\nsleep 5\n')
     script.chmod(0o755)
     monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
+    monkeypatch.setenv("TMPDIR", str(temporary))
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
     with pytest.raises(KeyboardInterrupt):
         read_control_fields([deb])
