@@ -32,9 +32,23 @@ SITE = "usr/lib/python3/dist-packages"
 @pytest.fixture(scope="module")
 def image(engine: Engine, debian_python_image: str) -> Iterator[str]:
     """Debian with Python, onnxruntime and numpy."""
-    repository, tag = "stackbuild-test/onnxruntime", uuid.uuid4().hex[:12]
-    with engine.container(debian_python_image, ["/"]) as container:
-        with cached(f"onnxruntime-{VERSION}-cp311.tar", _unpacked_wheels).open("rb") as layer:
+    yield from _with_wheels(engine, debian_python_image, "onnxruntime")
+
+
+@pytest.fixture(scope="module")
+def gpu_image(engine: Engine, debian_python_image: str) -> Iterator[str]:
+    """The same with onnxruntime-gpu, and none of the CUDA libraries it needs."""
+    yield from _with_wheels(engine, debian_python_image, "onnxruntime-gpu")
+
+
+def _with_wheels(engine: Engine, base: str, distribution: str) -> Iterator[str]:
+    repository, tag = f"stackbuild-test/{distribution}", uuid.uuid4().hex[:12]
+
+    def unpacked(target: Path) -> None:
+        _unpacked_wheels(distribution, target)
+
+    with engine.container(base, ["/"]) as container:
+        with cached(f"{distribution}-{VERSION}-cp311.tar", unpacked).open("rb") as layer:
             container.put("/", iter(lambda: layer.read(1 << 20), b""))
         engine._api.commit(container.id, repository, tag, conf={"User": "1234"})
     yield f"{repository}:{tag}"
@@ -59,6 +73,18 @@ def test_c04_a_provider_that_cannot_be_had_is_a_failure_though_the_session_runs(
     fallback = found["ort-silent-cpu-fallback"]
     assert fallback.verdict is Verdict.FAIL
     assert (fallback.measured, fallback.required) == ("CPUExecutionProvider", "CUDAExecutionProvider")
+
+
+def test_c04_onnxruntime_gpu_without_its_libraries_falls_back_in_silence_and_the_library_is_named(
+    engine: Engine, gpu_image: str
+) -> None:
+    found = _verified(engine, gpu_image, onnxruntime_distribution="onnxruntime-gpu")
+    fallback = found["ort-silent-cpu-fallback"]
+    assert fallback.verdict is Verdict.FAIL
+    assert "CUDAExecutionProvider" in fallback.details["available_providers"], "listed, and not to be had"
+    assert fallback.details["missing_libraries"][0].startswith("lib")
+    assert fallback.details["missing_libraries"][0] in fallback.summary
+    assert fallback.details["missing_libraries"][0] in fallback.next_step
 
 
 def test_the_stacks_own_model_gets_a_session_of_its_own(engine: Engine, image: str, tmp_path: Path) -> None:
@@ -90,14 +116,14 @@ def _model(path: Path) -> dict[str, str]:
     return {"onnx_model": str(path), "onnx_model_sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
 
 
-def _unpacked_wheels(target: Path) -> None:
-    folder = target.parent / ".onnxruntime-download"
+def _unpacked_wheels(distribution: str, target: Path) -> None:
+    folder = target.parent / f".{distribution}-download"
     subprocess.run(
         [
             *(sys.executable, "-m", "pip", "download", "--quiet", "--only-binary=:all:"),
             *("--python-version=3.11", "--implementation=cp", "--abi=cp311"),
             *("--platform=manylinux_2_28_x86_64", "--platform=manylinux_2_27_x86_64", "--platform=any"),
-            *(f"--dest={folder}", f"onnxruntime=={VERSION}", "numpy"),
+            *(f"--dest={folder}", f"{distribution}=={VERSION}", "numpy"),
         ],
         check=True,
     )
