@@ -6,6 +6,7 @@ import sys
 
 from stackbuild.facts.tables import Facts
 from stackbuild.gates.pages import gate_areas, gate_pages
+from stackbuild.gates.worksheet import worksheet_document
 
 _INTRODUCTION = """\
 # Codes
@@ -15,8 +16,8 @@ Every finding and every error has a stable code. A gate is one check; its answer
 spec or the image is wrong, ERROR that the host or the infrastructure kept it from being judged. A failure
 that is no gate's answer, such as a lock that is missing, ends the command and carries its code in brackets.
 
-`stackbuild explain CODE` shows the same text. This file is written from `stackbuild/gates/*.json` by
-`python -m stackbuild.gates.document`.
+`stackbuild explain CODE` shows the same text. This file is written from `stackbuild/gates/*.json` and
+`worksheet.toml` by `python -m stackbuild.gates.document`; the acceptance worksheet is at its end.
 """
 
 # In the order of a stack's life; an area that is not named here comes last.
@@ -86,6 +87,7 @@ def gates_document() -> str:
                 f"\n### `{row.code}`\n\n`{row.signature}`\n\n{row.cause}{apart}\n\n"
                 f"* Evidence: {row.evidence}\n* Next step: {row.next_step}\n"
             )
+    parts.append(worksheet_document())
     return "".join(parts)
 
 
