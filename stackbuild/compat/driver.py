@@ -76,9 +76,8 @@ def answer(
             needs,
         )
     if not forward_compatible_gpus(host):
-        return DriverAnswer(
-            "none", "forward compatibility is for data-centre GPUs only, not for this host's", needs
-        )
+        theirs = "not for this host's" if host.gpus else "and which GPUs the host has is not known"
+        return DriverAnswer("none", f"forward compatibility is for data-centre GPUs only, {theirs}", needs)
     row = facts.forward_compatibility(str(cuda), host.branch) if host.branch is not None else None
     if row is None or row.state != "compatible":
         listed = "does not list" if row is None else "has no package for"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from stackbuild.compat.subject import GpuOffer, HostOffer
 from stackbuild.compat.versions import ComputeCapability, parse_compute_capability, parse_cuda, parse_driver
-from stackbuild.errors import UsageError
+from stackbuild.errors import SpecError, UsageError
 from stackbuild.facts.rows import Confidence
 from stackbuild.facts.tables import Facts
 from stackbuild.spec.model import TargetSpec
@@ -64,7 +64,7 @@ def named_gpu(text: str, facts: Facts) -> GpuOffer:
     try:
         capability = parse_compute_capability(text)
     except ValueError:
-        near = ", ".join(gpu.product for gpu in like[:_SUGGESTED_GPUS])
+        near = ", ".join([gpu.product for gpu in like[:_SUGGESTED_GPUS]] or facts.gpus_near(text))
         raise UsageError(
             f"GPU {text!r} is {'more than one product' if like else 'not a product of the facts'} "
             "and is no compute capability.",
@@ -78,14 +78,14 @@ def named_gpu(text: str, facts: Facts) -> GpuOffer:
 
 def _max_cuda(driver: str | None, facts: Facts) -> tuple[str | None, Confidence]:
     row = facts.driver_branch(int(driver.split(".")[0])) if driver else None
-    if row is not None:
+    if row is not None and row.max_cuda is not None:
         return row.max_cuda, row.confidence
     if driver is None:
         return None, "measured"
-    # Between two known branches a driver reports at least what the older one does.
+    # A driver between two known branches, or newer than all, reports at least what the older one does.
     older = [branch for branch in facts.known_branches() if branch <= int(driver.split(".")[0])]
-    known = facts.driver_branch(older[-1]) if older else None
-    return (known.max_cuda if known else None), "uncertain"
+    known = [row.max_cuda for branch in older if (row := facts.driver_branch(branch)) and row.max_cuda]
+    return (known[-1] if known else None), "uncertain"
 
 
 def host_offer(host: Host, facts: Facts) -> HostOffer:
@@ -135,7 +135,19 @@ def described_offer(driver: str | None, gpus: Iterable[str], facts: Facts, *, na
     )
 
 
-def target_offer(target: TargetSpec, facts: Facts) -> HostOffer:
-    """The oldest host of the fleet that a spec's target describes."""
+def target_offer(target: TargetSpec, facts: Facts, *, where: str = "target.gpus") -> HostOffer:
+    """The oldest host of the fleet that a spec's target describes.
+
+    Args:
+        target: What the spec says.
+        facts: Which products there are.
+        where: Where the spec names its GPUs, for the error.
+
+    Raises:
+        SpecError: ``unknown-gpu``: a GPU is neither a product of the facts nor a compute capability.
+    """
     driver = target.driver.removeprefix(">=") if target.driver else None
-    return described_offer(driver, target.gpus, facts, name="the target fleet")
+    try:
+        return described_offer(driver, target.gpus, facts, name="the target fleet")
+    except UsageError as error:
+        raise SpecError(error.what, code=error.code, where=where, do=error.do) from None

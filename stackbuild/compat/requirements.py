@@ -209,14 +209,15 @@ def judge_requirement(name: str, value: str, host: HostOffer) -> Finding:
             )
         reason, which = _reason(alternatives, properties)
         allowed = _branches(alternatives, properties.get("brand"))
-        brand = properties.get("brand", "unknown brand")
+        brand = properties.get("brand", "unknown")
+        theirs = f"{brand} GPUs" if "brand" in properties else "GPUs of an unknown brand"
         measured = f"CUDA maximum {host.max_cuda or '?'}, driver {host.driver_text or '?'}, brand {brand}"
         also = ""
         if any(item.property == "driver" for conjunction in alternatives for item in conjunction):
             also = (
-                f", and none of the driver branches it allows for {brand} GPUs ({', '.join(allowed)}) is this one"
+                f", and none of the driver branches it allows for {theirs} ({', '.join(allowed)}) is this one"
                 if allowed
-                else f", and it allows no older driver branch for {brand} GPUs"
+                else f", and it allows no older driver branch for {theirs}"
             )
         if which in ("cuda", "driver"):
             summary = f"The image demands {reason} ({name}), this host offers CUDA {host.max_cuda or '?'}{also}{note}."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import re
 from dataclasses import dataclass
@@ -130,6 +131,11 @@ class Facts:
         """The products whose names hold every word of ``text``: ``4090`` finds the GeForce RTX 4090."""
         words = set(product_key(text).split())
         return tuple(row for key, row in _gpus().items() if words and words <= set(key.split()))
+
+    def gpus_near(self, text: str) -> tuple[str, ...]:
+        """The products whose names are written almost as ``text`` is: ``H2OO`` finds H200."""
+        near = difflib.get_close_matches(product_key(text), list(_gpus()), n=3, cutoff=0.5)
+        return tuple(_gpus()[key].product for key in near)
 
     def torch_release(self, version: str) -> TorchRelease | None:
         """The torch release (public version, without local label)."""

@@ -41,10 +41,10 @@ class ContainerApt:
     """Apt inside a running container of a base; ``container_apt`` makes it."""
 
     def __init__(
-        self, container: Container, image: str, options: Sequence[str], names: Mapping[str, str]
+        self, container: Container, where: str, options: Sequence[str], names: Mapping[str, str]
     ) -> None:
         self._container = container
-        self._image = image
+        self._where = where
         self._options = tuple(options)
         self._names = names
 
@@ -60,11 +60,11 @@ class ContainerApt:
             raise LockError(
                 "the base has no apt, so debs cannot be installed on it",
                 code="base-without-apt",
-                where=self._image,
+                where=self._where,
                 do="Choose a Debian or Ubuntu base, or leave 'apt' out and set 'python: none'.",
             )
         if done.exit_code != 0:
-            raise update_error(done.text, self._image)
+            raise update_error(done.text, self._where)
 
     def require_python(self, series: str) -> None:
         """Refuse a Python that the repositories have not.
@@ -86,7 +86,7 @@ class ContainerApt:
             raise LockError(
                 f"the distribution of the base has no Python {series}; {has}",
                 code="python-not-in-distribution",
-                where=self._image,
+                where=self._where,
                 do="Set 'python' to one that it has, or choose a base whose distribution has yours.",
             )
 
@@ -104,7 +104,7 @@ class ContainerApt:
             self._run("rm", _PREFERENCES)
         done = self._install("--simulate", names)
         if done.exit_code != 0:
-            raise install_error(done.text, self._image)
+            raise install_error(done.text, self._where)
         return parse_simulation(done.text)
 
     def locked(self, names: Sequence[str], simulation: Simulation) -> tuple[LockedDeb, ...]:
@@ -139,7 +139,13 @@ class ContainerApt:
 
 @contextmanager
 def container_apt(
-    image: str, keys: Sequence[AptKey], *, engine: Engine, site: SiteConfig, proxies: Mapping[str, str]
+    image: str,
+    keys: Sequence[AptKey],
+    *,
+    engine: Engine,
+    site: SiteConfig,
+    proxies: Mapping[str, str],
+    where: str = "",
 ) -> Iterator[ContainerApt]:
     """Start a throwaway container of a base, with network, whose apt knows the site's mirrors and further keys.
 
@@ -149,6 +155,7 @@ def container_apt(
         engine: Runs the container.
         site: Mirrors of repositories, certificates.
         proxies: The environment to take ``http_proxy`` and its kin from.
+        where: What errors name as their place, such as the spec's file; the base when empty.
     """
     environment = {"LC_ALL": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive"}
     for name in _PROXIES:
@@ -173,7 +180,7 @@ def container_apt(
     ) as container:
         container.start()
         put_files(container, [*changed, *_further_sources(keys, site)])
-        yield ContainerApt(container, image, _options(container, site.ca_bundle), names)
+        yield ContainerApt(container, where or image, _options(container, site.ca_bundle), names)
 
 
 def _options(container: Container, ca_bundle: Path | None) -> list[str]:

@@ -63,6 +63,7 @@ def resolve_debs(
     keep: Iterable[LockedDeb] = (),
     proxies: Mapping[str, str] | None = None,
     observer: Observer,
+    where: str = "",
 ) -> DebResolution:
     """Ask apt what must be installed on a base.
 
@@ -74,6 +75,7 @@ def resolve_debs(
         keep: Debs of the previous lock, to stay at their versions while the repositories carry them.
         proxies: The environment to take ``http_proxy`` and its kin from.
         observer: Told of base packages that are upgraded.
+        where: What errors name as their place, such as the spec's file; the base when empty.
 
     Raises:
         LockError: ``deb-removes-package``, ``no-such-deb``, ``debs-unsolvable``, ``python-not-in-distribution``,
@@ -82,7 +84,9 @@ def resolve_debs(
     """
     if not request.names:
         return DebResolution()
-    with container_apt(image, request.keys, engine=engine, site=site, proxies=proxies or {}) as apt:
+    with container_apt(
+        image, request.keys, engine=engine, site=site, proxies=proxies or {}, where=where
+    ) as apt:
         observer.stage("debs", ", ".join(request.names))
         apt.update()
         if request.python:

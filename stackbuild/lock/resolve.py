@@ -147,6 +147,7 @@ class _PlatformLocking:
             keep=self._kept(self.previous.debs if self.previous else ()),
             proxies=os.environ,
             observer=self.observer,
+            where=str(self.loaded.path),
         )
         unlocked = PlatformLock(
             base=base,

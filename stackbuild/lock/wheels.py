@@ -217,7 +217,9 @@ class _WheelLocking:
             )
 
     def _require_published(self, router: IndexRouter, bindings: Bindings) -> None:
-        self.observer.stage("wheels", f"asking for {len(self.request.direct)} packages")
+        self.observer.stage(
+            "wheels", f"asking for {len(self.request.direct)} package{'s' * (len(self.request.direct) != 1)}"
+        )
 
         def check(requirement: Requirement) -> None:
             package = canonicalize_name(requirement.name)

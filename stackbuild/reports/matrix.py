@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from stackbuild.compat.report import Cell, CheckedStack, CheckReport
 from stackbuild.findings import Finding, Verdict, is_complete
 from stackbuild.reports.safe_text import safe_text
+from stackbuild.reports.summary import not_judged
 
 # A line is pieces of text, each with its style; plain text is the pieces alone.
 Line = list[tuple[str, str]]
@@ -40,7 +41,8 @@ def render_matrix(report: CheckReport, *, colour: bool, width: int = 110, verbos
         lines.extend(_stack(stack, _name(stack, report), verbose=verbose))
     for cell in report.cells:
         lines.extend(_cell(cell, _name(cell, report), verbose=verbose))
-    lines.append([(f"complete: {'true' if report.complete else 'false'}", "")])
+    missing = ", ".join(not_judged(report.findings))
+    lines.append([(f"complete: false; not judged: {missing}" if missing else "complete: true", "")])
     return _painted(lines, width) if colour else _plain(lines)
 
 
@@ -123,13 +125,14 @@ def _stack(stack: CheckedStack, name: str, *, verbose: bool) -> Iterator[Line]:
 
 def _cell(cell: Cell, name: str, *, verbose: bool) -> Iterator[Line]:
     shown = _shown(cell.findings, verbose=verbose)
-    if _symbol(cell) is _PARTLY and not verbose:
+    if cell.verdict in (Verdict.PASS, Verdict.SKIP) and not verbose:
+        # Nothing else is told of this cell: what could not be judged is its reason.
         shown += [finding for finding in cell.findings if finding.verdict is Verdict.SKIP and finding.applies]
     if not shown:
         return
     yield []
     yield [(name, "bold"), (" on ", "dim"), (cell.host, "bold")]
-    for finding in shown:
+    for finding in shown if verbose else _told_once(shown):
         yield from _finding(finding)
     for line in cell.advice:
         yield [(f"       {line}", "cyan")]
@@ -137,6 +140,14 @@ def _cell(cell: Cell, name: str, *, verbose: bool) -> Iterator[Line]:
 
 def _shown(findings: Iterable[Finding], *, verbose: bool) -> list[Finding]:
     return [finding for finding in findings if verbose or finding.verdict in _TOLD]
+
+
+def _told_once(findings: Iterable[Finding]) -> list[Finding]:
+    """The findings without those that say the same as one before, such as an unknown driver for each component."""
+    said: dict[tuple[str, ...], Finding] = {}
+    for finding in findings:
+        said.setdefault((finding.code, finding.verdict, finding.summary, finding.next_step), finding)
+    return list(said.values())
 
 
 def _finding(finding: Finding) -> Iterator[Line]:

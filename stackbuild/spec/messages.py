@@ -7,6 +7,9 @@ offers the closest thing that would have been right.
 from __future__ import annotations
 
 import difflib
+import json
+import re
+import shlex
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
@@ -259,6 +262,10 @@ def _retyped(kind: str, value: Any, written: str, path: Path) -> str:
             return _expected(path)
         reason = ", because YAML reads 3.10 as the number 3.1" if isinstance(value, float) else ""
         return f'Quote it{reason}: "{written}".'
+    if path in (("image", "cmd"), ("image", "entrypoint")) and isinstance(value, str):
+        return f"Write its words as a list: [{', '.join(_words(value))}]."
+    if path == ("image", "user") and isinstance(value, str):
+        return "Write {name: app, uid: 1001}."
     if kind == "tuple_type" and isinstance(value, (str, int, float)):
         return f"Write it as a list: [{written}]."
     if kind.startswith("bool") and isinstance(value, str):
@@ -275,3 +282,13 @@ def _retyped(kind: str, value: Any, written: str, path: Path) -> str:
     if path[:2] == ("image", "env") and isinstance(value, list):
         return "Write one key per variable: NAME: value."
     return ""
+
+
+def _words(command: str) -> list[str]:
+    """The words of a command line as entries of a YAML list, in quotes where they need them."""
+    try:
+        words = shlex.split(command)
+    except ValueError:  # a quote that is not closed
+        words = command.split()
+    plain = re.compile(r"(?!(?:true|false|null)$)[A-Za-z/][\w./-]*", re.IGNORECASE)
+    return [word if plain.fullmatch(word) else json.dumps(word) for word in words]

@@ -261,6 +261,58 @@ def test_a_host_without_a_known_driver_is_not_complete(capfd: pytest.CaptureFixt
     write(torch_spec("2.9.1", "cu130"))
     exit_code, report = document(capfd, "stack", "--gpu", "H100")
     assert (exit_code, report["complete"]) == (0, False)
+    said = asked(capfd, "stack", "--gpu", "H100")[1]
+    assert "complete: false; not judged: driver-too-old\n" in said
+    # The base and torch lack the same thing, which is said once.
+    assert said.count("Neither the driver of this host nor its CUDA maximum is known.") == 1
+
+
+def test_a_host_that_can_judge_nothing_says_why(capfd: pytest.CaptureFixture[str]) -> None:
+    write(torch_spec("2.9.1", "cu130"))
+    Path("host.json").write_text('{"schema": 1, "name": "laptop", "gpus": []}')
+    exit_code, out = asked(capfd, "stack", "--host", "host.json")
+    assert exit_code == 0
+    assert re.search(r"^stack +-$", out, re.MULTILINE)
+    assert "stack on laptop\n" in out
+    assert "Neither the driver of this host nor its CUDA maximum is known." in out
+
+
+@pytest.mark.parametrize("driver", ["620.10", "999"])
+def test_a_driver_newer_than_the_facts_is_not_too_old(capfd: pytest.CaptureFixture[str], driver: str) -> None:
+    write(torch_spec("2.9.1", "cu130"))
+    exit_code, out = asked(capfd, "stack", "--driver", driver, "--gpu", "H100")
+    assert (exit_code, "complete: true" in out) == (0, True)
+
+
+def test_a_driver_without_a_gpu_says_that_the_gpu_is_not_known(capfd: pytest.CaptureFixture[str]) -> None:
+    write(torch_spec("2.9.1", "cu130"))
+    exit_code, out = asked(capfd, "stack", "--driver", "570.86.15")
+    assert exit_code == 1
+    assert (
+        "forward compatibility is for data-centre GPUs only, and which GPUs the host has is not known." in out
+    )
+
+
+def test_an_unknown_gpu_in_a_spec_is_told_at_its_line(capfd: pytest.CaptureFixture[str]) -> None:
+    write(torch_spec("2.9.1", "cu130", "target: {gpus: [H2OO]}\n"))
+    capfd.readouterr()
+    code = run(["check", "stack"])
+    said = capfd.readouterr().err
+    assert code == 3
+    assert "stack.yaml:7:16: GPU 'H2OO' is not a product of the facts" in said
+    assert "Did you mean H200" in said
+
+
+def test_all_invalid_specs_are_told_at_once(capfd: pytest.CaptureFixture[str]) -> None:
+    write(torch_spec("2.9.1", "cu130"), "good")
+    write("schema: 1\nname: stack\nbase: 7\n", "one")
+    write("schema: 1\nname: stack\npyton: 7\n", "two")
+    capfd.readouterr()
+    code = run(["check"])
+    said = capfd.readouterr().err
+    assert (code, "2 of 3 specs are not valid" in said) == (3, True)
+    assert "one.yaml:3:7" in said
+    assert "Did you mean 'python'?" in said
 
 
 @pytest.mark.parametrize(

@@ -178,6 +178,13 @@ def test_a_duplicate_key_names_both_lines(tmp_path: Path) -> None:
         ("pip: yes", (5, 6), "'pip' must be true or false", "Write true."),
         ("frameworks: {torch: 2.9.1}", (5, 21), "must be a mapping", 'Write torch: {version: "2.9.1"}.'),
         ("platforms: [linux/amd]", (5, 13), "cannot be linux/amd", "Did you mean 'linux/amd64'?"),
+        (
+            "image: {cmd: 'python -c \"print(1)\" true'}",
+            (5, 14),
+            "'image.cmd' must be a list",
+            'Write its words as a list: [python, "-c", "print(1)", "true"].',
+        ),
+        ("image: {user: root}", (5, 15), "'image.user' must be a mapping", "Write {name: app, uid: 1001}."),
         ("image: {entrypoint: kep}", (5, 21), "'image.entrypoint'", "Did you mean 'keep'?"),
         ("image: {entrypoint: [a, 3]}", (5, 25), "'image.entrypoint[1]' must be a text", 'Quote it: "3".'),
         ("image: {env: {A: 1}}", (5, 18), "'image.env.A' must be a text", 'Quote it: "1".'),
