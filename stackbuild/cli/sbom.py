@@ -1,4 +1,4 @@
-"""``stackbuild sbom``: the CycloneDX document of a stack or of its image."""
+"""``stackbuild sbom``: the CycloneDX document of a stack, or of any image."""
 
 from __future__ import annotations
 
@@ -11,63 +11,91 @@ from stackbuild.cli.options import output_options
 
 if TYPE_CHECKING:
     from stackbuild.cli.context import Project
-    from stackbuild.lock.model import Lock
     from stackbuild.progress import Observer
     from stackbuild.spec.load import LoadedSpec
-    from stackbuild.spec.model import Platform
+
+_DEFAULT_PLATFORM = "linux/amd64"
 
 
 @click.command("sbom")
-@click.argument("target", metavar="STACK|IMAGE")
-@click.option("--platform", metavar="OS/ARCH", help="Of a stack. Default: the first of its platforms.")
+@click.argument("target", metavar="STACK|IMAGE|ARCHIVE|DIR")
+@click.option(
+    "--platform",
+    metavar="OS/ARCH",
+    help=f"Of a stack, by default its first; of an index, by default {_DEFAULT_PLATFORM}.",
+)
+@click.option("--scan", "scanned", is_flag=True, help="Read the image even where its lock is at hand.")
+@click.option("--image", "wanted", default="", metavar="NAME", help="Which image of an archive with several.")
+@click.option("--registry", is_flag=True, help="Ask the registry even when the engine has the image.")
 @output_options(formats=("json",))
 def command(
     target: str,
     platform: str | None,
+    scanned: bool,
+    wanted: str,
+    registry: bool,
     format_: str,  # noqa: ARG001 - there is one
     output: Path | None,
     quiet: bool,
     verbose: bool,  # noqa: ARG001 - the group reads it
 ) -> None:
-    """Write the CycloneDX 1.6 SBOM of a STACK as it is locked, or of an IMAGE built from one.
+    """Write the CycloneDX 1.6 SBOM of a STACK as it is locked, or of any IMAGE, ARCHIVE or root file system.
 
-    An image's SBOM comes from the lock it was built from, so that lock must be in the folder's stacks.
+    Where an image's lock is at hand the document comes from it: it names what was downloaded, by hash. Else,
+    or with --scan, the image is read, not started: the document says what lies where, bundled libraries and
+    GPU architectures among it, and what it cannot know.
     """
-    from stackbuild.cli.context import project
     from stackbuild.cli.output import write_result
     from stackbuild.cli.progress import observed
-    from stackbuild.errors import SpecError
 
-    here = project()
-    is_image = (":" in target or "@" in target) and not target.endswith((".yaml", ".yml"))
-    try:
-        spec_path = None if is_image else here.stack(target)
-    except SpecError as error:
-        if error.code != "spec-not-found" or target.endswith((".yaml", ".yml")):
-            raise
-        spec_path = None
     with observed(quiet=quiet) as observer:
-        document = (
-            _of_stack(here, spec_path, platform, observer) if spec_path else _of_image(here, target, observer)
-        )
+        document = _document(target, platform, observer, scanned=scanned, wanted=wanted, registry=registry)
     write_result(document, output)
 
 
-def _of_stack(here: Project, spec_path: Path, wanted: str | None, observer: Observer) -> bytes:
+def _document(
+    target: str, platform: str | None, observer: Observer, *, scanned: bool, wanted: str, registry: bool
+) -> bytes:
+    from stackbuild.cli.context import project
+
+    here = project()
+    stack = _stack(here, target)
+    if stack is not None and stack.spec.external is None and not scanned:
+        return _of_stack(here, stack, platform, observer)
+    reference = target
+    if stack is not None:
+        reference = stack.spec.external or f"{stack.spec.name}:latest"
+    if not scanned and not registry:
+        document = _of_locked_image(here, reference, observer)
+        if document is not None:
+            return document
+    return _of_scan(here, reference, platform, observer, wanted=wanted, registry=registry)
+
+
+def _stack(here: Project, target: str) -> LoadedSpec | None:
+    """The stack of that name; None when it is an image or an archive that is meant."""
+    from stackbuild.errors import SpecError
+    from stackbuild.spec.load import load_spec
+
+    is_spec = target.endswith((".yaml", ".yml"))
+    if not is_spec and (":" in target or "@" in target or Path(target).exists()):
+        return None
+    try:
+        path = here.stack(target)
+    except SpecError as error:
+        if error.code != "spec-not-found" or is_spec:
+            raise
+        return None
+    return load_spec(path)
+
+
+def _of_stack(here: Project, stack: LoadedSpec, wanted: str | None, observer: Observer) -> bytes:
     from stackbuild.errors import UsageError
     from stackbuild.lock.file import read_lock, require_current
     from stackbuild.lock.path import lock_path
     from stackbuild.sbom.stack import stack_sbom
-    from stackbuild.spec.load import load_spec
 
-    stack = load_spec(spec_path)
-    if stack.spec.external is not None:
-        raise UsageError(
-            "An external stack has no lock, so what is in it is not known here.",
-            code="external-stack",
-            where=stack.spec.name,
-        )
-    path = lock_path(spec_path)
+    path = lock_path(stack.path)
     lock = read_lock(path)
     require_current(lock, stack.spec, stack.folder, path)
     platform = next((known for known in lock.platforms if wanted in (None, known)), None)
@@ -80,32 +108,30 @@ def _of_stack(here: Project, spec_path: Path, wanted: str | None, observer: Obse
     return stack_sbom(stack, lock, platform, site=here.site, store=here.store, observer=observer)
 
 
-def _of_image(here: Project, reference: str, observer: Observer) -> bytes:
+def _of_locked_image(here: Project, reference: str, observer: Observer) -> bytes | None:
+    """The SBOM of an image of the engine whose lock is at hand; None for every other image."""
     from stackbuild.errors import NotJudgedError
-    from stackbuild.publish.inspect import inspect_image
+    from stackbuild.publish.lock_of_image import lock_of_image
     from stackbuild.sbom.stack import stack_sbom
     from stackbuild.verification.target import platform_of
 
-    with here.engine() as engine:
-        image = engine.image(reference)
-        containerd_store = engine.info().containerd_store
+    if Path(reference).exists():
+        return None
+    try:
+        with here.engine() as engine:
+            image = engine.image(reference)
+            containerd_store = engine.info().containerd_store
+    except NotJudgedError as error:
+        if error.code != "engine-unreachable":
+            raise
+        return None
     if image is None:
-        raise NotJudgedError(
-            "The engine does not have this image.",
-            code="image-missing",
-            where=reference,
-            do="Build it, or pull it first.",
-        )
-    inspection = inspect_image(reference, image.labels, image.diff_ids)
-    if inspection.pins is None:
-        raise NotJudgedError(
-            f"It is {inspection.statement}; its SBOM would be incomplete.",
-            code="not-the-locked-image",
-            where=reference,
-            do="Write the SBOM of the image below it, or of a stack.",
-        )
+        return None
     platform = platform_of(image)
-    stack, lock = _locked(here, inspection.pins.stack, inspection.pins.lock_sha256, platform)
+    found = lock_of_image(image.labels, image.diff_ids, platform, here.stack)
+    if found is None:
+        return None
+    stack, lock = found
     return stack_sbom(
         stack,
         lock,
@@ -118,22 +144,21 @@ def _of_image(here: Project, reference: str, observer: Observer) -> bytes:
     )
 
 
-def _locked(here: Project, name: str, lock_sha256: str, platform: Platform) -> tuple[LoadedSpec, Lock]:
-    """The stack and lock an image was built from."""
-    from stackbuild.errors import LockError
-    from stackbuild.lock.file import lock_sha256 as sha256_of
-    from stackbuild.lock.file import read_lock
-    from stackbuild.lock.path import lock_path
-    from stackbuild.spec.load import load_spec
+def _of_scan(
+    here: Project, reference: str, platform: str | None, observer: Observer, *, wanted: str, registry: bool
+) -> bytes:
+    from stackbuild.sbom.scanned import scan_sbom
+    from stackbuild.scan.open_source import open_source
+    from stackbuild.scan.scan import scan_of
+    from stackbuild.scan.scan_image import scan_image
 
-    spec_path = here.stack(name)
-    path = lock_path(spec_path)
-    lock = read_lock(path)
-    if sha256_of(lock) != lock_sha256 or platform not in lock.platforms:
-        raise LockError(
-            f"The image was built from another lock (sha256:{lock_sha256}).",
-            code="another-lock",
-            where=str(path),
-            do="Check out the revision it was built from, or build the image again.",
-        )
-    return load_spec(spec_path), lock
+    with open_source(
+        reference,
+        site=here.site,
+        store=here.store,
+        observer=observer,
+        platform=platform or _DEFAULT_PLATFORM,
+        wanted=wanted,
+        registry=registry,
+    ) as source:
+        return scan_sbom(scan_of(scan_image(source, observer, store=here.store)))

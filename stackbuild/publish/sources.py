@@ -8,13 +8,14 @@ from pathlib import Path
 
 from stackbuild.engine.docker_engine import Engine
 from stackbuild.engine.models import ImageInfo
-from stackbuild.errors import LockError, NotJudgedError, SpecError
+from stackbuild.errors import LockError, NotJudgedError
 from stackbuild.lock.file import lock_sha256, read_lock, require_current
 from stackbuild.lock.model import Lock
 from stackbuild.lock.path import lock_path
 from stackbuild.progress import Observer
 from stackbuild.publish.annotations import pins_that_hold
 from stackbuild.publish.inputs import stack_inputs
+from stackbuild.publish.lock_of_image import lock_of_image
 from stackbuild.publish.pin_list import PinList
 from stackbuild.publish.remote_image import read_remote
 from stackbuild.publish.request import Source
@@ -79,26 +80,19 @@ class Sources:
         )
 
     def of_image(self, name: str) -> Source:
-        """An image of the engine; with its SBOM where its spec and lock are here.
+        """An image of the engine; its SBOM comes from its lock where that is here, else from what is in the image.
 
         Raises:
             NotJudgedError: ``image-missing``.
         """
         image = self._image(name, "Build it, or pull it first.")
-        source = Source(image=name)
-        pins = pins_that_hold(image.labels, image.diff_ids)
-        if pins is None:
-            return source  # its SBOM has to be attached already
-        try:
-            stack = load_spec(self.find_stack(pins.stack))
-            lock = read_lock(lock_path(stack.path))
-        except (SpecError, LockError):
-            return source
         platform = platform_of(image)
-        if _is_of_another(pins, lock, platform):
-            return source
+        found = lock_of_image(image.labels, image.diff_ids, platform, self.find_stack)
+        if found is None:
+            return Source(image=name, sbom=lambda digest: self._scanned_sbom(name, digest))
+        stack, lock = found
         inputs = self._inputs_of(stack, lock, platform, image)
-        return self._with_sbom(replace(source, inputs=inputs), stack, lock, platform)
+        return self._with_sbom(Source(image=name, inputs=inputs), stack, lock, platform)
 
     def published(self, path: Path, client: RegistryClient, repository: str) -> tuple[Source, ...]:
         """The images of exactly a stack's inputs that the repository has, one for each platform; else none.
@@ -157,6 +151,16 @@ class Sources:
             )
 
         return replace(source, sbom=write)
+
+    def _scanned_sbom(self, name: str, config_digest: str) -> bytes:
+        from stackbuild.sbom.scanned import scan_sbom
+        from stackbuild.scan.scan import scan_of
+        from stackbuild.scan.scan_image import scan_image
+        from stackbuild.scan.sources.engine import EngineSource
+
+        source = EngineSource(self.engine, name, store=self.store)
+        files = scan_image(source, self.observer, store=self.store)
+        return scan_sbom(scan_of(files), config_digest=config_digest)
 
     def _image(self, name: str, do: str) -> ImageInfo:
         image = self.engine.image(name)

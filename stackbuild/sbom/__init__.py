@@ -1,1 +1,1 @@
-"""Software bills of materials: from spec and lock to CycloneDX. Knows no Docker."""
+"""Software bills of materials: from a lock, or from what is in an image, to CycloneDX. Knows no Docker."""

@@ -16,18 +16,21 @@ from cyclonedx.model import HashAlgorithm, HashType, Property
 from cyclonedx.model.bom import Bom, BomMetaData
 from cyclonedx.model.bom_ref import BomRef
 from cyclonedx.model.component import Component, ComponentType
+from cyclonedx.model.component_evidence import ComponentEvidence, Occurrence
 from cyclonedx.model.dependency import Dependency
 from cyclonedx.model.license import DisjunctiveLicense, LicenseExpression
 from cyclonedx.model.tool import ToolRepository
 from cyclonedx.output.json import JsonV1Dot6
 
-from stackbuild.sbom.check import check_references
-from stackbuild.sbom.inventory import Item
+from stackbuild.sbom.check import check_licences, check_references
+from stackbuild.sbom.inventory import Evidence, Item
 
 _NAMESPACE = uuid.UUID("6ba7b811-9dad-11d1-80b4-00c04fd430c8")  # RFC 4122 appendix C, URL
 
 
-def write_cyclonedx(root: Item, items: Sequence[Item], *, created: str, tool_version: str) -> bytes:
+def write_cyclonedx(
+    root: Item, items: Sequence[Item], *, created: str, tool_version: str, unknown: Sequence[str] = ()
+) -> bytes:
     """Write one document.
 
     Args:
@@ -35,14 +38,15 @@ def write_cyclonedx(root: Item, items: Sequence[Item], *, created: str, tool_ver
         items: Its components, each key once; see ``inventory.merge``.
         created: RFC 3339 time the document bears.
         tool_version: Version of stackbuild, named as the tool.
+        unknown: Sentences about what the document cannot say.
 
     Returns:
         CycloneDX 1.6 JSON, UTF-8, with a newline at the end.
 
     Raises:
-        ValueError: A reference is used twice or leads nowhere: a mistake in the caller.
+        ValueError: A reference is used twice or leads nowhere, or a licence is not valid: a mistake in the caller.
     """
-    seed = repr((root, tuple(items), created, tool_version)).encode()
+    seed = repr((root, tuple(items), created, tool_version, tuple(unknown))).encode()
     tool = Component(
         name="stackbuild", version=tool_version, type=ComponentType.APPLICATION, bom_ref="tool:stackbuild"
     )
@@ -52,15 +56,18 @@ def write_cyclonedx(root: Item, items: Sequence[Item], *, created: str, tool_ver
             component=_component(root),
             timestamp=datetime.fromisoformat(created),
             tools=ToolRepository(components=[tool]),
+            properties=[Property(name="stackbuild:unknown", value=sentence) for sentence in unknown],
         ),
         components=[_component(item) for item in items],
         dependencies=[
             Dependency(BomRef(item.key), [Dependency(BomRef(need)) for need in item.needs])
-            for item in (root, *items)
+            for top in (root, *items)
+            for item in top.with_children()
         ],
     )
     text = JsonV1Dot6(bom).output_as_string(indent=2)
     check_references(text)
+    check_licences(text)
     return text.encode() + b"\n"
 
 
@@ -76,6 +83,17 @@ def _component(item: Item) -> Component:
         properties=[
             Property(name=f"stackbuild:{name}", value=value) for name, value in item.properties.items()
         ],
+        evidence=_evidence(item.evidence) if item.evidence else None,
+        components=[_component(child) for child in item.children],
+    )
+
+
+def _evidence(found: Sequence[Evidence]) -> ComponentEvidence:
+    return ComponentEvidence(
+        occurrences=[
+            Occurrence(location=item.path, additional_context=f"layer {item.layer}" if item.layer else None)
+            for item in found
+        ]
     )
 
 

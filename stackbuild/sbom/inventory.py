@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from packageurl import PackageURL
@@ -12,6 +12,16 @@ from packageurl import PackageURL
 from stackbuild.lock.model import BootstrapBaseLock, LockedDeb, LockedWheel, OsLock, PlatformLock
 
 Kind = Literal["library", "framework", "operating-system", "container"]
+# Packages' own words for what kind of package they are, and the purl types (purl specification, types).
+SystemKind = Literal["deb", "rpm", "apk", "conda"]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Where in an image a component was found: a path with its leading slash, and its layer's diff ID."""
+
+    path: str
+    layer: str
 
 
 @dataclass(frozen=True)
@@ -28,6 +38,8 @@ class Item:
         licences: As its metadata words them: SPDX ids, expressions or names.
         properties: Further facts by name, without the ``stackbuild:`` prefix.
         needs: Keys (``Item.key``) of the items it depends on.
+        evidence: Where it was found; empty for what comes from a lock.
+        children: What it brings along and is not a package of its own.
     """
 
     kind: Kind
@@ -39,11 +51,20 @@ class Item:
     licences: tuple[str, ...] = ()
     properties: Mapping[str, str] = field(default_factory=dict)
     needs: tuple[str, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
+    children: tuple[Item, ...] = ()
+
+    def with_children(self) -> Iterator[Item]:
+        """The item and everything below it."""
+        yield self
+        for child in self.children:
+            yield from child.with_children()
 
     @property
     def key(self) -> str:
         """Unique and stable: the purl (or kind and name), and a hash of the location where there is one."""
-        stem = self.purl.to_string() if self.purl else f"{self.kind}:{self.name}@{self.version}"
+        version = f"@{self.version}" if self.version else ""
+        stem = self.purl.to_string() if self.purl else f"{self.kind}:{self.name}{version}"
         if not self.location:
             return stem
         return f"{stem}#{hashlib.sha256(self.location.encode()).hexdigest()[:12]}"
@@ -64,9 +85,7 @@ def merge(items: Iterable[Item]) -> tuple[Item, ...]:
     for item in items:
         merged.setdefault(item.key, item)
         needs.setdefault(item.key, set()).update(item.needs)
-    return tuple(
-        Item(**{**vars(merged[key]), "needs": tuple(sorted(needs[key] - {key}))}) for key in sorted(merged)
-    )
+    return tuple(replace(merged[key], needs=tuple(sorted(needs[key] - {key}))) for key in sorted(merged))
 
 
 def pypi_purl(name: str, version: str) -> PackageURL:
@@ -75,9 +94,24 @@ def pypi_purl(name: str, version: str) -> PackageURL:
 
 
 def deb_purl(deb: LockedDeb, os: OsLock) -> PackageURL:
-    """``pkg:deb/debian/NAME@VERSION?arch=…&distro=debian-12`` (purl specification, type deb)."""
-    qualifiers = {"arch": deb.architecture, "distro": f"{os.id}-{os.version_id}"}
-    return PackageURL("deb", os.id, deb.name, deb.version, qualifiers)
+    """The purl of a locked deb."""
+    return system_purl("deb", deb.name, deb.version, deb.architecture, os_id=os.id, os_version=os.version_id)
+
+
+def system_purl(
+    kind: SystemKind, name: str, version: str, architecture: str, *, os_id: str, os_version: str
+) -> PackageURL:
+    """``pkg:deb/debian/NAME@VERSION?arch=…&distro=debian-12``, and alike for rpm, apk and conda.
+
+    Purl specification, types deb, rpm (the epoch is a qualifier), apk and conda (no distribution; ``subdir``).
+    """
+    if kind == "conda":
+        return PackageURL("conda", None, name, version, {"subdir": architecture} if architecture else None)
+    qualifiers = {"arch": architecture, "distro": f"{os_id}-{os_version}".strip("-")}
+    if kind == "rpm" and ":" in version:
+        qualifiers["epoch"], version = version.split(":", 1)
+    stated = {key: value for key, value in qualifiers.items() if value}
+    return PackageURL(kind, os_id or None, name, version, stated)
 
 
 def image_inventory(lock: PlatformLock, licences: Mapping[str, tuple[str, ...]]) -> Inventory:

@@ -30,11 +30,7 @@ def wheel_licences(wheels: Iterable[LockedWheel], paths: Mapping[str, Path]) -> 
 
 
 def licences_in(wheel: Path) -> tuple[str, ...]:
-    """The licences that a wheel's METADATA names.
-
-    License-Expression (PEP 639) counts alone; else a License field that is a name and not a text; else
-    the licence classifiers' last parts.
-    """
+    """The licences that a wheel's METADATA names; see :func:`declared_licences`."""
     with zipfile.ZipFile(wheel) as archive:
         name = next(
             entry
@@ -43,12 +39,29 @@ def licences_in(wheel: Path) -> tuple[str, ...]:
         )
         text = archive.read(name).decode("utf-8", errors="replace")
     headers = email.parser.Parser(policy=email.policy.compat32).parsestr(text, headersonly=True)
-    expression = str(headers.get("License-Expression", "")).strip()
-    if expression:
-        return (expression,)
-    stated = str(headers.get("License", "")).strip()
-    if stated and stated.upper() != "UNKNOWN" and "\n" not in stated and len(stated) <= _LONGEST_NAME:
-        return (stated,)
-    classifiers = [str(value) for value in headers.get_all("Classifier", [])]
+    return declared_licences(
+        str(headers.get("License-Expression", "")),
+        str(headers.get("License", "")),
+        [str(value) for value in headers.get_all("Classifier", [])],
+    )
+
+
+def declared_licences(expression: str, stated: str, classifiers: Iterable[str]) -> tuple[str, ...]:
+    """The licences that a distribution's core metadata names.
+
+    License-Expression (PEP 639) counts alone; else a License field that is a name and not a text; else
+    the licence classifiers' last parts.
+
+    Args:
+        expression: Its License-Expression; empty without one.
+        stated: Its License field; a text of several lines has a line end in it.
+        classifiers: Its classifiers.
+    """
+    if expression.strip():
+        return (expression.strip(),)
+    # A line end is looked for before anything is stripped: a text may have only its first line here.
+    name = "" if "\n" in stated else stated.strip()
+    if name and name.upper() != "UNKNOWN" and len(name) <= _LONGEST_NAME:
+        return (name,)
     names = {value.split(" :: ")[-1] for value in classifiers if value.startswith("License :: ")}
     return tuple(sorted(names - {"OSI Approved"}))
