@@ -65,6 +65,20 @@ def test_an_image_passes_as_a_table_and_as_json(image: str, capsys: pytest.Captu
     assert document["complete"] is False, "a part is never complete"
 
 
+def test_every_format_tells_the_same_verdict(image: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for format_, words in {
+        "junit": 'testcase classname="verify ',
+        "markdown": "| ✅ PASS | `dependencies-consistent` |",
+        "html": "<code>dependencies-consistent</code>",
+        "github": "",
+    }.items():
+        capsys.readouterr()
+        assert run(["verify", image, "-q", "--format", format_, "--gate", "dependencies-consistent"]) == 0
+        shown = capsys.readouterr()
+        assert words in shown.out
+        assert shown.err == ""
+
+
 def test_a_stack_that_is_wrong_fails_with_1_and_its_report_goes_to_a_file(
     image: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
