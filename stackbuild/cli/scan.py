@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from stackbuild.cli.options import output_options
+from stackbuild.reports.formats import SCAN_FORMATS
 
 if TYPE_CHECKING:
     from stackbuild.cli.context import Project
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 @click.option("--registry", is_flag=True, help="Ask the registry even when the engine has the image.")
 @click.option("--no-store", is_flag=True, help="Read every layer anew and keep nothing.")
 @click.option("--strict", is_flag=True, help="A WARN fails.")
-@output_options
+@output_options(formats=SCAN_FORMATS)
 def command(
     target: str,
     stack: str | None,
@@ -66,6 +67,7 @@ def command(
     from stackbuild.findings import exit_code_of
     from stackbuild.scan.gates.judge import judge_scan
     from stackbuild.scan.open_source import open_source
+    from stackbuild.scan.report import scan_report
     from stackbuild.scan.scan import scan_of
     from stackbuild.scan.scan_image import scan_image
 
@@ -92,21 +94,24 @@ def command(
         codes = {finding.code for finding in findings}
         findings = with_waivers(findings, [item for item in waivers if item.code in codes], today)
     findings = with_severities(findings, here.site.policy)
+    report = scan_report(scan, findings)
     if format_ == "json":
         from stackbuild.reports.json_report import render_json
-        from stackbuild.scan.report import scan_report
 
-        write_result(render_json(scan_report(scan, findings)), output)
+        write_result(render_json(report), output)
+    elif format_ != "table":
+        from stackbuild.reports.document import document_of
+        from stackbuild.reports.formats import render_document
+
+        write_result(render_document(document_of(report), format_, strict=strict), output)
     else:
         import shutil
         import sys
 
         from stackbuild.reports.console import render_console
-        from stackbuild.scan.report import scan_report
 
         colour = output is None and not plain(sys.stdout)
         width = shutil.get_terminal_size().columns
-        report = scan_report(scan, findings)
         write_result(render_console(report, colour=colour, width=width, verbose=verbose), output)
     click.get_current_context().exit(int(exit_code_of(findings, strict=strict)))
 

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from stackbuild.reports.document import Document
 
 REPORT_FORMATS = ("table", "json", "junit", "markdown", "github", "html")
+SCAN_FORMATS = ("table", "json", "junit", "markdown", "html")
 CHECK_FORMATS = ("table", "json", "junit", "markdown", "github")
 
 

@@ -55,8 +55,7 @@ class FrozenStack(FrozenModel):
 
 
 def stack_of_host(card: Host) -> FrozenStack:
-    """The part of the stack that a host's card tells."""
-    installed = (("torch", card.torch), ("onnxruntime", card.onnxruntime))
+    """The part of the stack that a host's card tells: nothing of what an image brings, such as its Python."""
     return FrozenStack(
         architecture=card.machine or "",
         os=card.os or "",
@@ -66,9 +65,6 @@ def stack_of_host(card: Host) -> FrozenStack:
         gpus=tuple(gpu.name for gpu in card.gpus),
         container_engine=f"Docker {card.docker}" if card.docker else "",
         container_toolkit=card.toolkit or "",
-        glibc=card.glibc or "",
-        python=card.python or "",
-        frameworks={name: version for name, version in installed if version},
         compiler=card.compiler or "",
         cuda_toolkit=card.nvcc or "",
         profilers=dict(card.profilers),

@@ -69,11 +69,7 @@ def verification_report(
         gates: Judge only these codes; empty for all.
     """
     host = circumstances.host
-    engine = (
-        ", ".join(part for part in (f"Docker {host.engine}", host.storage_driver) if part)
-        if host.engine
-        else ""
-    )
+    engine = f"Docker {host.engine}" if host.engine else ""
     stack = freeze(promise, run, circumstances.card, engine)
     judged = select_gates((*findings, *judge_stack(stack, promise.must_match)), gates)
     return VerificationReport(

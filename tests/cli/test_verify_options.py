@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import platform
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,17 @@ def test_an_environment_alone_passes_or_fails_by_itself(capsys: pytest.CaptureFi
     shown = capsys.readouterr().out
     assert "an environment, not an image" in shown
     assert "complete: false" in shown, "a part is never complete"
+
+
+def test_what_differs_from_production_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target = "target: {production: production.json, must-match: [kernel, architecture]}\n"
+    (tmp_path / "stacks/theirs.yaml").write_text(SPEC + target)
+    card = {"schema": 1, "kernel": "2.4.0", "machine": platform.machine()}
+    (tmp_path / "stacks/production.json").write_text(json.dumps(card))
+    assert run(["verify", "theirs", "--local", "-q", "--gate", "stack-differs"]) == 1
+    shown = " ".join(capsys.readouterr().out.split())
+    assert f"FAIL stack-differs kernel is {platform.release()} here and 2.4.0 in production" in shown
+    assert "PASS stack-differs architecture is as in production" in shown
 
 
 @pytest.mark.parametrize("format_", ["junit", "markdown"])

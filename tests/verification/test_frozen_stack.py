@@ -47,7 +47,7 @@ def test_it_holds_what_the_suite_measured_and_what_the_card_says() -> None:
     nvml = measured("nvml", driver="580.95.05", devices=[{"name": "NVIDIA H200"}])
     run = whole_run(interpreter, nvml, torch_build("2.14.1+cu130", "13.0"))
     promise = cpu_promise(package_sources=("default", "pytorch-cu130"), deployment_target="H200; native")
-    stack = freeze(promise, run, CARD, "Docker 28.5.1, overlay2")
+    stack = freeze(promise, run, CARD, "Docker 28.5.1")
     assert dict(stack.fields) == {
         "architecture": "x86_64",
         "os": "Ubuntu 24.04.3 LTS",
@@ -55,7 +55,7 @@ def test_it_holds_what_the_suite_measured_and_what_the_card_says() -> None:
         "firmware": "1.2 (2025-01-01)",
         "driver": "580.95.05",
         "gpus": "NVIDIA H200",
-        "container-engine": "Docker 28.5.1, overlay2",
+        "container-engine": "Docker 28.5.1",
         "container-toolkit": "1.18.0",
         "deployment-target": "H200; native",
         "image-os": "Debian GNU/Linux 12 (bookworm)",
@@ -70,6 +70,13 @@ def test_it_holds_what_the_suite_measured_and_what_the_card_says() -> None:
         "cuda-toolkit": "13.0",
         "profilers": "nsys 2025.3",
     }
+
+
+def test_a_hosts_card_says_nothing_of_what_an_image_brings() -> None:
+    card = CARD.model_copy(update={"python": "3.12.3", "glibc": "2.39", "torch": "2.9.0"})
+    stack = stack_of_host(card)
+    assert (stack.python, stack.glibc, stack.frameworks) == ("", "", {})
+    assert stack.container_engine == "Docker 28.5.1", "as a verification there writes it"
 
 
 def test_the_specs_names_are_the_stacks() -> None:
