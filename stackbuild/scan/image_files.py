@@ -67,7 +67,7 @@ class ImageFiles:
     def __len__(self) -> int:
         return len(self._files)
 
-    def items(self) -> Iterator[tuple[str, PlacedFile]]:
+    def placed(self) -> Iterator[tuple[str, PlacedFile]]:
         """All paths."""
         return iter(self._files.items())
 

@@ -128,7 +128,7 @@ class Scan:
         told = [problem for layer in self.files.layers for problem in layer.problems]
         databases = [
             path
-            for path, _ in self.files.items()
+            for path, _ in self.files.placed()
             if path.startswith(("var/lib/rpm/", "usr/lib/sysimage/rpm/"))
         ]
         if databases and not any(package.kind == "rpm" for package in self.packages):

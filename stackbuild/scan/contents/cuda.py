@@ -144,7 +144,7 @@ def cuda_libraries(
 def driver_libraries(files: ImageFiles, libraries: Mapping[str, Library]) -> tuple[DriverLibrary, ...]:
     """Files and links with the names of the driver's libraries, by path."""
     found = []
-    for path, (entry, layer) in files.items():
+    for path, (entry, layer) in files.placed():
         name = path.rsplit("/", 1)[-1]
         match = _DRIVER.fullmatch(name) if name.startswith("lib") and ".so" in name else None
         if match is None or entry.kind not in ("file", "symlink", "hardlink"):

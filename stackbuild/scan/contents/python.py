@@ -182,7 +182,7 @@ def _is_made(path: str) -> bool:
 
 def _environments(files: ImageFiles, owners: Mapping[str, int]) -> tuple[Environment, ...]:
     folders = sorted(
-        path for path, placed in files.items() if placed.entry.kind == "dir" and _SITE.search(path)
+        path for path, placed in files.placed() if placed.entry.kind == "dir" and _SITE.search(path)
     )
     tops: dict[str, set[str]] = {}
     for path in owners:

@@ -34,7 +34,7 @@ def size_by_owner(files: ImageFiles, python: PythonContents) -> dict[str, int]:
     """Bytes by owner, largest first: distributions with their versions, the distribution's own files, folders."""
     sizes: dict[str, int] = defaultdict(int)
     names = [f"{item.name} {item.version}" for item in python.distributions]
-    for path, (entry, _) in files.items():
+    for path, (entry, _) in files.placed():
         if entry.size:
             number = python.owners.get(path)
             sizes[names[number] if number is not None else _folder(path)] += entry.size
@@ -59,7 +59,7 @@ def savings(
         for item in leftovers
     ]
     archives = sum(
-        entry.size for path, (entry, _) in files.items() if path.endswith(".a") and entry.kind == "file"
+        entry.size for path, (entry, _) in files.placed() if path.endswith(".a") and entry.kind == "file"
     )
     found.append(
         Saving("static libraries (*.a)", archives, "Take a -base or -runtime flavour in place of -devel.")

@@ -129,7 +129,7 @@ def secrets(files: ImageFiles, python: PythonContents) -> tuple[Secret, ...]:
 def leftovers(files: ImageFiles) -> tuple[Leftover, ...]:
     """Caches and lists that nothing in a container uses, largest first."""
     sizes: dict[str, list[tuple[int, str]]] = defaultdict(list)
-    for path, (entry, _) in files.items():
+    for path, (entry, _) in files.placed():
         if entry.kind == "file" and (path.startswith(_LEFTOVER_FOLDERS) or "/pkgs/" in path):
             kind = next((kind for pattern, kind in _LEFTOVERS if pattern.search(path)), None)
             if kind is not None:
@@ -145,7 +145,7 @@ def large_files(files: ImageFiles) -> tuple[FileSize, ...]:
     """Files of 100 MiB and more, largest first."""
     found = (
         FileSize(path, entry.size, layer)
-        for path, (entry, layer) in files.items()
+        for path, (entry, layer) in files.placed()
         if entry.kind == "file" and entry.size >= _LARGE
     )
     return tuple(sorted(found, key=lambda item: (-item.size, item.path)))
@@ -157,6 +157,6 @@ def privileged_files(files: ImageFiles) -> tuple[FileSize, ...]:
 
 
 def _privileged(files: ImageFiles) -> Iterator[FileSize]:
-    for path, (entry, layer) in files.items():
+    for path, (entry, layer) in files.placed():
         if entry.kind == "file" and entry.mode & 0o6000:
             yield FileSize(path, entry.size, layer, entry.mode)

@@ -37,7 +37,7 @@ def judge_needed(scan: Scan) -> Iterator[Finding]:
     provided = {library.elf.soname or library.name for library in scan.libraries.values()}
     provided |= {
         path.rsplit("/", 1)[-1]
-        for path, placed in scan.files.items()
+        for path, placed in scan.files.placed()
         if placed.entry.kind != "dir" and ".so" in path
     }
     users: dict[tuple[str, bool], list[Library]] = defaultdict(list)

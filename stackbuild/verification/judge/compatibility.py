@@ -44,13 +44,13 @@ def judge_compatibility(
         if component.cuda not in {known.cuda for known in image.components}
     ]
     answered = {found.code for found in judged}
-    nothing = {
-        "driver-too-old": "the image brings no CUDA runtime",
-        "arch-not-covered": "the image brings no framework with code for GPUs",
-    }
+    nothing = (
+        not_applicable("driver-too-old", "the image brings no CUDA runtime"),
+        not_applicable("arch-not-covered", "the image brings no framework with code for GPUs"),
+    )
     return (
         *(with_next_step(found) for found in _once(judged)),
-        *(not_applicable(code, why) for code, why in nothing.items() if code not in answered),
+        *(finding for finding in nothing if finding.code not in answered),
     )
 
 
