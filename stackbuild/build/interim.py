@@ -7,6 +7,7 @@ import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -15,7 +16,7 @@ from stackbuild.build.chain import present_layers
 from stackbuild.engine import ownership
 from stackbuild.engine.archive import docker_archive
 from stackbuild.engine.docker_engine import Engine
-from stackbuild.errors import InterruptedRunError, NotJudgedError
+from stackbuild.errors import InterruptedRunError, NotJudgedError, StackbuildError
 
 # A diff ID and its tar; without a tar the engine must have the layer.
 LayerTar = tuple[str, Path | None]
@@ -61,8 +62,11 @@ class InterimImages:
     ) -> None:
         self._stop.set()
         self._pool.shutdown(wait=True)
-        for tag in self._tags:
-            self._engine.remove_image(tag)
+        # Of an engine that is gone the failure that led here says more; a later run sweeps what is left.
+        told = isinstance(error, StackbuildError)
+        with suppress(StackbuildError) if told else nullcontext():
+            for tag in self._tags:
+                self._engine.remove_image(tag)
 
     def image(self, layers: Sequence[LayerTar]) -> str:
         """An image of exactly these layers; loaded once.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 
 import docker
@@ -16,6 +16,7 @@ from stackbuild.engine.container import Container
 from stackbuild.engine.models import DeviceRequest, Mount
 from stackbuild.engine.translate import translated
 from stackbuild.engine.uninterrupted import uninterrupted
+from stackbuild.errors import StackbuildError
 
 
 class ContainerRequests:
@@ -64,7 +65,8 @@ class ContainerRequests:
             NotJudgedError: ``engine-refused``, ``engine-died``.
         """
         name = f"stackbuild-{uuid.uuid4().hex[:12]}"
-        try:
+        # By name: an interrupt may come before its id is here.
+        with self._removing(lambda: self._remove_container(name)):
             with translated("create a container"):
                 host = self._api.create_host_config(
                     network_mode=network,
@@ -103,9 +105,6 @@ class ContainerRequests:
                 )
                 made = uninterrupted(create)
             yield Container(self._api, made["Id"])
-        finally:
-            # By name: an interrupt may have come before its id was here.
-            self._insist(lambda: self._remove_container(name))
 
     def _remove_container(self, name: str) -> None:
         try:
@@ -119,13 +118,11 @@ class ContainerRequests:
     def volume(self) -> Iterator[str]:
         """A fresh volume's name; the volume is always removed."""
         name = f"stackbuild-{uuid.uuid4().hex[:12]}"
-        try:
+        with self._removing(lambda: self._remove_volume(name)):
             with translated("create a volume"):
                 labels = {ownership.LABEL: ownership.owner_label()}
                 uninterrupted(lambda: self._api.create_volume(name, labels=labels))
             yield name
-        finally:
-            self._insist(lambda: self._remove_volume(name))
 
     def _remove_volume(self, name: str) -> None:
         try:
@@ -133,6 +130,21 @@ class ContainerRequests:
         except docker.errors.APIError as error:
             if error.status_code != 404:
                 raise
+
+    @contextmanager
+    def _removing(self, remove: Callable[[], None]) -> Iterator[None]:
+        """Run a removal when the block ends, however it ends."""
+        try:
+            yield
+        except StackbuildError:
+            # What led here says more than that the removal failed as well; a later run sweeps what is left.
+            with suppress(StackbuildError):
+                self._insist(remove)
+            raise
+        except BaseException:
+            self._insist(remove)
+            raise
+        self._insist(remove)
 
     def _insist(self, remove: Callable[[], None]) -> None:
         """Run a removal to its end even when an interrupt comes meanwhile."""
