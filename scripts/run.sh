@@ -56,5 +56,7 @@ bench)
     python -m bench.help
     python -m bench.build
     python -m bench.scan
+    python -m bench.check
+    python -m bench.verify
     ;;
 esac
