@@ -85,6 +85,7 @@ class Elsewhere:
             found,
             by,
             replace(self._reserved(found.promise.device, by), capabilities=self.capabilities),
+            asked=f"{self.target} --image {self.image}" if self.image else self.target,
             user=self.user,
             shm_size=self.shm_size,
             read_only=self.read_only,

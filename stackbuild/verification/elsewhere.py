@@ -53,6 +53,7 @@ class ElsewhereRun:
     Attributes:
         name: A name for the job, fit for DNS (RFC 1123 label).
         bound: What the run is of.
+        asked: What ``stackbuild verify`` is to be given with the output: a stack or an image, as it was asked for.
         files: Name in the suite's folder → content.
         interpreters: Candidates, the first that works is taken; one means that it is promised.
         gpus: GPUs to reserve.
@@ -65,6 +66,7 @@ class ElsewhereRun:
 
     name: str
     bound: Bound
+    asked: str
     files: Mapping[str, bytes]
     interpreters: tuple[str, ...]
     gpus: GpuSelection
@@ -103,6 +105,7 @@ def elsewhere_run(
     by: Emitted,
     gpus: GpuSelection,
     *,
+    asked: str = "",
     user: str | None = None,
     shm_size: str | None = None,
     read_only: bool = False,
@@ -114,6 +117,7 @@ def elsewhere_run(
         image: What to run.
         by: What will run it.
         gpus: GPUs to reserve there.
+        asked: The stack or image as it was asked for, since that decides what is promised; the image when empty.
         user: As in ``verify``; the promise's when None.
         shm_size: As in ``verify``; the promise's when None.
         read_only: As in ``verify``.
@@ -158,6 +162,7 @@ def elsewhere_run(
     return ElsewhereRun(
         name=_job_name(promise.stack or image.reference, bound, limit),
         bound=bound,
+        asked=asked or image.reference,
         files=files,
         interpreters=(promise.python_executable,) if promise.python_executable else INTERPRETERS,
         gpus=gpus,

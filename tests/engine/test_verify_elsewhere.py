@@ -72,8 +72,10 @@ def stack(image: str, tmp_path: Path) -> str:
 def test_a_kubernetes_job_gives_what_a_verification_here_gives(
     stack: str, image: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    config_map, job = _documents(_emitted(stack, "k8s-job", capsys))
+    text = _emitted(stack, "k8s-job", capsys)
+    config_map, job = _documents(text)
     container = job["spec"]["template"]["spec"]["containers"][0]
+    assert f"#   stackbuild verify {stack} --collect output.txt\n" in text
     suite = tmp_path / "config-map"
     suite.mkdir()
     for name, content in config_map["binaryData"].items():

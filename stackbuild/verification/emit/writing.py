@@ -37,7 +37,7 @@ def head(run: ElsewhereRun, steps: list[str], output: str = "output.txt") -> str
     lines = [
         f"Runs stackbuild's verification suite in {run.bound.image}, and prints the result as marked lines.",
         *(f"  {step}" for step in steps),
-        f"  stackbuild verify {run.bound.image} --collect {output}",
+        f"  stackbuild verify {run.asked} --collect {output}",
     ]
     return "".join(f"# {_one_line(line)}\n" for line in lines)
 
