@@ -44,4 +44,4 @@ def _message(text: str) -> str:
 
 
 def _property(text: str) -> str:
-    return _message(text).replace(":", "%3A").replace(",", "%2C")
+    return _message(safe_line(text)).replace(":", "%3A").replace(",", "%2C")

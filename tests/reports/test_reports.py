@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import jsonschema
@@ -10,8 +11,11 @@ import pytest
 
 from stackbuild.findings import Finding, Verdict, is_complete
 from stackbuild.reports.console import render_console
+from stackbuild.reports.document import StackRow
+from stackbuild.reports.github import annotation
 from stackbuild.reports.json_report import committed_schema, render_json, report_schema
 from stackbuild.verification.model import HostBasics, JudgedImage, VerificationReport
+from tests.reports.documents import ATTACK
 from tests.verification.support import cpu_promise
 
 WELL = Finding(code="torch-matmul", verdict=Verdict.PASS, summary="within tolerance", measured="fp32 4.0e-07")
@@ -129,3 +133,35 @@ def test_the_schema_refuses_other_documents(broken: dict[str, Any]) -> None:
     document = {**json.loads(render_json(_report(WELL))), **broken}
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.Draft202012Validator(json.loads(committed_schema())).validate(document)
+
+
+def test_text_of_an_image_cannot_act_on_a_terminal_or_a_workflow() -> None:
+    changes = {
+        "summary": ATTACK,
+        "subject": ATTACK,
+        "measured": ATTACK,
+        "waived": ATTACK,
+        "next_step": ATTACK,
+    }
+    finding = WRONG.model_copy(update={**changes, "details": {"traceback": ATTACK, "log_lines": [ATTACK]}})
+    report = _report(finding, image=JudgedImage(reference=ATTACK, id=ATTACK))
+    stack = [StackRow("kernel", ATTACK, ATTACK)]
+    told = {
+        "table": render_console(report, colour=False, verbose=True, stack=stack),
+        "terminal": re.sub(r"\x1b\[[0-9;]*m", "", render_console(report, colour=True, width=80)),
+        "github": annotation(finding, file=ATTACK, about=ATTACK),
+    }
+    for format_, text in told.items():
+        assert not [char for char in text if ord(char) < 0x20 and char != "\n"], format_
+        assert not [char for char in text if 0x7F <= ord(char) <= 0x9F or char in "\u202e\ud800"], format_
+        text.encode("utf-8")
+    assert "\n" not in told["github"], "nothing begins a second command"
+    assert told["github"].startswith("::error file=")
+    assert "\\x1b[31mred\\x1b[0m" in told["table"]
+
+
+def test_megabytes_of_a_log_do_not_fill_the_terminal() -> None:
+    flood = WRONG.model_copy(update={"details": {"output": "\n".join(f"line {n}" for n in range(500_000))}})
+    text = render_console(_report(flood), colour=False)
+    assert len(text.splitlines()) < 40
+    assert "| line 499999" in text
