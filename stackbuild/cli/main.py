@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 # Name → (module that defines ``command``, one line of help). In the order a person needs them.
 COMMANDS = {
     "init": ("stackbuild.cli.init", "Write a commented spec to start from."),
+    "import": ("stackbuild.cli.import_image", "Draft a spec from an image that others built."),
     "lock": ("stackbuild.cli.lock", "Pin every input of a stack."),
     "check": ("stackbuild.cli.check", "Judge specs and locks, without Docker or a GPU."),
     "render": ("stackbuild.cli.render", "Show a stack as a Dockerfile."),

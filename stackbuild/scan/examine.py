@@ -21,6 +21,7 @@ from stackbuild.scan.readers.rpm import RpmReader
 from stackbuild.scan.readers.secrets import LARGEST as LARGEST_SECRET
 from stackbuild.scan.readers.secrets import secret_kinds
 from stackbuild.scan.readers.system import (
+    AccountsReader,
     ApkReader,
     DpkgReader,
     LoaderConfigReader,
@@ -37,6 +38,7 @@ READERS: tuple[Reader, ...] = (
     ApkReader(),
     RpmReader(),
     LoaderConfigReader(),
+    AccountsReader(),
     TorchVersionReader(),
     MetadataReader(),
     RecordReader(),

@@ -124,6 +124,28 @@ class LoaderConfigReader:
         return [line for line in stripped if line]
 
 
+class AccountsReader:
+    """``passwd``(5): who the users of an image are."""
+
+    name = "accounts"
+    file_names = frozenset({"passwd"})
+    folder_names: frozenset[str] = frozenset()
+    largest = 1 << 20
+
+    def wants(self, path: str) -> bool:
+        """The one that counts."""
+        return path == "etc/passwd"
+
+    def read(self, path: str, stream: IO[bytes]) -> Any:  # noqa: ARG002
+        """Rows of [name, uid, gid, home]; a line that is not one is passed over."""
+        rows = (line.split(":") for line in lines(stream))
+        return [
+            [row[0], number(row[2]), number(row[3]), row[5]]
+            for row in rows
+            if len(row) == 7 and row[2].isdecimal() and row[3].isdecimal()
+        ]
+
+
 class TorchVersionReader:
     """``torch/version.py``: what an installed torch says of itself when its metadata is gone."""
 
