@@ -79,13 +79,39 @@ class Inventory:
 
 
 def merge(items: Iterable[Item]) -> tuple[Item, ...]:
-    """Items in key order; those with one key are one item, the first, with the dependencies of all."""
+    """Items in key order; those with one key are one item, the first, with dependencies and children of all."""
     merged: dict[str, Item] = {}
     needs: dict[str, set[str]] = {}
+    children: dict[str, list[Item]] = {}
     for item in items:
         merged.setdefault(item.key, item)
         needs.setdefault(item.key, set()).update(item.needs)
-    return tuple(replace(merged[key], needs=tuple(sorted(needs[key] - {key}))) for key in sorted(merged))
+        children.setdefault(item.key, []).extend(item.children)
+    return tuple(
+        replace(merged[key], needs=tuple(sorted(needs[key] - {key})), children=merge(children[key]))
+        for key in sorted(merged)
+    )
+
+
+def placed_once(items: Iterable[Item]) -> tuple[Item, ...]:
+    """Items without the children that stand at the top as well, or below an earlier item."""
+    items = tuple(items)
+    seen = {item.key for item in items}
+
+    def pruned(item: Item) -> Item:
+        kept = []
+        for child in item.children:
+            if child.key not in seen:
+                seen.add(child.key)
+                kept.append(pruned(child))
+        return replace(item, children=tuple(kept))
+
+    return tuple(pruned(item) for item in items)
+
+
+def is_purl_name(name: str) -> bool:
+    """Whether a package URL can be of this name: only slashes and blanks leave none."""
+    return bool(name.strip("/ "))
 
 
 def pypi_purl(name: str, version: str) -> PackageURL:

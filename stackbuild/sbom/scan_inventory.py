@@ -7,7 +7,17 @@ from dataclasses import replace
 
 from packaging.utils import canonicalize_name
 
-from stackbuild.sbom.inventory import Evidence, Inventory, Item, SystemKind, merge, pypi_purl, system_purl
+from stackbuild.sbom.inventory import (
+    Evidence,
+    Inventory,
+    Item,
+    SystemKind,
+    is_purl_name,
+    merge,
+    placed_once,
+    pypi_purl,
+    system_purl,
+)
 from stackbuild.sbom.licences import declared_licences
 from stackbuild.sbom.native import NativeLibraries, gpu_properties
 from stackbuild.sbom.python_graph import PythonGraph
@@ -48,7 +58,7 @@ class _ScanInventory:
         ]
         loose = [*self._native.of_nobody(self._keys), *self._torch_without_metadata()]
         system = self._os(tuple(item.key for item in packages))
-        items = merge([*([system] if system else []), *packages, *distributions, *loose])
+        items = placed_once(merge([*([system] if system else []), *packages, *distributions, *loose]))
         start = [system.key] if system else [item.key for item in packages]
         return Inventory(items, tuple(sorted(_top(items, start))))
 
@@ -85,7 +95,7 @@ class _ScanInventory:
             "library",
             package.name,
             package.version,
-            purl,
+            purl if is_purl_name(package.name) else None,
             # conda has one package in many environments, the system's database has each once.
             location=f"/{package.database}" if kind == "conda" else "",
             licences=package.licences,
@@ -115,7 +125,7 @@ class _ScanInventory:
             "framework" if found.key in KNOWN_FRAMEWORKS else "library",
             found.name,
             found.version,
-            pypi_purl(found.key, found.version),
+            pypi_purl(found.key, found.version) if is_purl_name(found.key) else None,
             location=f"/{found.environment}",
             sha256=digest if algorithm == "sha256" and _is_sha256(digest) else "",
             licences=declared_licences(

@@ -312,3 +312,26 @@ def test_an_image_with_nothing_in_it() -> None:
 def test_licences_that_the_schema_lets_through_are_found() -> None:
     with pytest.raises(ValueError, match="no SPDX expression: MIT lol"):
         check_licences('{"components": [{"licenses": [{"expression": "MIT lol ("}]}]}')
+
+
+def test_an_image_made_to_break_it_still_gives_a_valid_document() -> None:
+    library = {"a/liba.so": make_elf(soname="liba.so", needed=["liba.so", "libb.so"])}
+    other = {"a/libb.so": make_elf(soname="libb.so")}
+    written(
+        {
+            "etc/os-release": 'ID="a b/\\n@"\nVERSION_ID="?#%"\n',
+            "var/lib/dpkg/status": "Package: a/../b\nVersion: @?#\n\nPackage: /\nVersion: 1\nDepends: |,,(, a/../b\n",
+            VENV: None,
+            **dist("/", "1"),
+            **dist("dotted.name", "not a version", f"License: {'(' * 90}", "Requires-Dist: <<<"),
+            **dist("twice", "1", "License-Expression: " + "(" * 3000 + "MIT" + ")" * 3000, files=library),
+            f"{VENV}/Twice-1.dist-info/METADATA": "Name: Twice\nVersion: 1\nRequires-Dist: twice[x]\n",
+            f"{VENV}/Twice-1.dist-info/RECORD": record_line("a/libb.so", other["a/libb.so"]),
+            f"{VENV}/a/libb.so": other["a/libb.so"],
+            f"{VENV}/p/_vendor/c-1.dist-info/METADATA": "Name: c\nVersion: 1\n",
+            f"{VENV}/p/_vendor/c-1.egg-info": "Name: c\nVersion: 1\n",
+            f"{VENV}/p/_vendor/C-1.dist-info/METADATA": "Name: C\nVersion: 1\n",
+            **dist("p", "1", files={"p/_vendor/C-1.dist-info/METADATA": b"Name: C\nVersion: 1\n"}),
+        },
+        Labels={"org.opencontainers.image.title": "\ud800\x00"},
+    )
