@@ -27,7 +27,7 @@ class PythonPart:
 
     Attributes:
         python: Major and minor version, or ``none``.
-        pip: Whether pip is there.
+        pip: The version of pip; empty without it.
         frameworks: Name → version, variant, index.
         packages: Entries of ``packages`` that nothing else in the image needs.
         needed: Entries that others need.
@@ -35,7 +35,7 @@ class PythonPart:
     """
 
     python: str = "none"
-    pip: bool = False
+    pip: str = ""
     frameworks: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     packages: tuple[str | Mapping[str, str], ...] = ()
     needed: tuple[str | Mapping[str, str], ...] = ()
@@ -87,13 +87,12 @@ def _of_environment(scan: Scan, chosen: str, notes: list[str]) -> PythonPart:
     needed = {other for number in numbers for other in graph.needs(number)}
     frameworks: dict[str, Mapping[str, str]] = {}
     entries: dict[bool, list[str | Mapping[str, str]]] = {False: [], True: []}
-    pip = False
+    pip = ""
     for number in numbers:
         item = scan.python.distributions[number]
         notes += _changes(item)
         if item.key == "pip":
-            pip = True
-            notes.append(f"pip: {item.version} is in the image; with pip: true the lock chooses its version.")
+            pip = item.version
         elif (framework := _framework(item, scan)) is not None:
             frameworks[item.key] = framework
         else:

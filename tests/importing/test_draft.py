@@ -103,7 +103,7 @@ def test_a_cuda_image_is_drafted_whole(tmp_path: Path) -> None:
     spec, text = drafted(tmp_path, on_cuda(**RUN))
     assert spec.name == "my-image"
     assert spec.base == ImageBaseSpec(image="nvidia/cuda", tag="13.0.3-base-ubuntu24.04")
-    assert (spec.python, spec.pip) == ("3.12", True)
+    assert (spec.python, spec.pip, spec.constraints) == ("3.12", True, ("pip==25",))
     assert spec.frameworks == {
         "torch": FrameworkSpec(version="2.14.1", variant="cu130"),
         "torchvision": FrameworkSpec(version="0.29.0", variant="cu130"),
