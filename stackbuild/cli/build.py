@@ -78,6 +78,10 @@ def command(
     from stackbuild.cli.output import json_text, write_result
     from stackbuild.errors import leading_exit_code
 
+    if asked["gpus"] is not None:
+        from stackbuild.verification.gpus import parse_gpus
+
+        parse_gpus(asked["gpus"])  # a mistake is told now, not once the image is built
     here = project()
     specs = here.stacks(stacks, everything=everything)
     if jobs > 1 and len(specs) > 1:

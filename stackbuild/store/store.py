@@ -237,8 +237,10 @@ class Store:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 handle.seek(0)
-                owner = handle.read(20).strip() or "another process"
-                observer.note(f"waiting for {name}: process {owner} is at it")
+                owner = handle.read(20).strip()  # empty just after the file was made
+                observer.note(
+                    f"waiting for {name}: {f'process {owner}' if owner else 'another process'} is at it"
+                )
                 fcntl.flock(handle, fcntl.LOCK_EX)
             handle.seek(0)
             handle.truncate()

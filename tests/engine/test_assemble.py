@@ -207,6 +207,7 @@ def test_a_lost_tag_is_put_back(bench: Bench, busybox_image: str) -> None:
 
 
 def test_two_builds_from_nothing_are_one_image(bench: Bench, debian_python_image: str) -> None:
+    """Case H01, as the assemble builder answers it: not the content alone is the same, the digest is."""
     stack, lock = python_stack(bench, debian_python_image)
     first = bench.build(stack, lock)
     bench.clean()

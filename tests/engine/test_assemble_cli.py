@@ -105,6 +105,29 @@ def test_a_table_goes_to_a_file_whole(
     assert f"{name}:latest" in (folder.path / "result.txt").read_text()
 
 
+def test_a_wrong_gpu_selection_is_told_before_anything_is_built(
+    folder: Folder, busybox_image: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = folder.add("one", busybox_image)
+    assert run(["build", name, "--verify", "--gpus", "many"]) == 2
+    assert "[bad-device-request]" in capsys.readouterr().err
+    assert folder.engine.image(f"{name}:latest") is None
+
+
+def test_two_processes_that_build_one_stack_make_one_image(folder: Folder, slow_stack: str) -> None:
+    command = [sys.executable, "-m", "stackbuild.cli.main", "build", slow_stack]
+    running = [
+        subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in "12"
+    ]
+    told = [process.communicate(timeout=120) for process in running]
+    assert [process.returncode for process in running] == [0, 0], told
+    assert len({out.splitlines()[-1] for out, _ in told}) == 1, "both name the same configuration"
+    waited = [err for _, err in told if "is at it" in err]
+    assert len(waited) == 1, told
+    assert f"waiting for build-{slow_stack}: " in waited[0]
+    assert "layer:" not in waited[0], "what the first has made is not made again"
+
+
 def test_locked_refuses_what_needs_locking(
     folder: Folder, busybox_image: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
