@@ -100,7 +100,7 @@ class _ScanInventory:
             location=f"/{package.database}" if kind == "conda" else "",
             licences=package.licences,
             properties=_stated({"channel" if kind == "conda" else "source-package": package.source}),
-            evidence=(self._evidence(package.database),),
+            evidence=(self._evidence(_record_of(package, self._scan)),),
         )
 
     def _whole_package(self, number: int) -> Item:
@@ -208,6 +208,13 @@ def missing_metadata(scan: Scan) -> dict[str, tuple[str, ...]]:
         if not environment.path.startswith("usr/lib/python3/")
     }
     return {path: names for path, names in found.items() if names}
+
+
+def _record_of(package: SystemPackage, scan: Scan) -> str:
+    """The file that stands for a package: dpkg's own list of its files, whose layer is that of the package."""
+    stems = (package.name, f"{package.name}:{package.architecture}") if package.kind == "deb" else ()
+    lists = (f"var/lib/dpkg/info/{stem}.list" for stem in stems)
+    return next((path for path in lists if path in scan.files), package.database)
 
 
 def _metadata_file(found: PythonDistribution, scan: Scan) -> str:

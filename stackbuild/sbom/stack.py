@@ -1,4 +1,10 @@
-"""The SBOM of a stack, from its spec and lock; wheels that are not in the store are fetched for their licences."""
+"""The SBOM of a stack, from its spec and lock; wheels that are not in the store are fetched for their licences.
+
+Of an image whose lock is at hand this is the SBOM that ``build`` writes and ``publish`` attaches, not the one of
+its scan: the lock knows what an image does not (the sha256, index and file name of every wheel and deb), and the
+document is there at once and needs no engine. The scan's (``scanned.py``) is for every other image, and
+for what lies where: ``stackbuild sbom --scan``.
+"""
 
 from __future__ import annotations
 

@@ -211,6 +211,10 @@ def test_every_component_says_where_it_was_found(document: dict[str, Any]) -> No
     layers = properties(document["metadata"]["component"])["layers"].split()
     for item in components(document):
         assert item["evidence"]["occurrences"], item["name"]
+    (place,) = component(document, "libc6")["evidence"]["occurrences"]
+    assert place["location"] == "/var/lib/dpkg/info/libc6:amd64.list", (
+        "its layer is the one that installed it"
+    )
     (place,) = component(document, "helper")["evidence"]["occurrences"]
     assert place == {
         "location": f"/{VENV}/helper-1.dist-info/METADATA",
@@ -289,6 +293,7 @@ def test_what_nobody_owns_is_listed_and_what_cannot_be_known_is_said() -> None:
             f"{VENV}/torch/version.py": "__version__ = '2.8.0+cu128'\ncuda: str = '12.8'\n",
             f"{VENV}/torch/__init__.py": "",
             f"{VENV}/torch": None,
+            f"{VENV}/a-1.dist-info/sboms/a.cdx.json": "{}",
             VENV: None,
         },
     )
@@ -300,6 +305,7 @@ def test_what_nobody_owns_is_listed_and_what_cannot_be_known_is_said() -> None:
     said = " ".join(entry["value"] for entry in found["metadata"]["properties"])
     assert "Modules in /opt/venv/lib/python3.12/site-packages without metadata" in said
     assert "hashes are given only where" in said
+    assert "(PEP 770) are not read" in said
 
 
 def test_an_image_with_nothing_in_it() -> None:
