@@ -63,7 +63,7 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
 
 
 def check(files: ImageFiles) -> None:
-    assert {path for path, _ in files.items()} >= {"etc/os-release", "opt/d/new", "usr/lib/liba.so.1", "lib"}
+    assert {path for path, _ in files.placed()} >= {"etc/os-release", "opt/d/new", "usr/lib/liba.so.1", "lib"}
     assert "opt/old" not in files
     assert "opt/d/hidden" not in files
     assert {(item.path, item.size) for item in files.hidden} == {("opt/old", 100), ("opt/d/hidden", 1)}
