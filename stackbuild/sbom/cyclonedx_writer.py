@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import uuid
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -46,6 +47,11 @@ def write_cyclonedx(
     Raises:
         ValueError: A reference is used twice or leads nowhere, or a licence is not valid: a mistake in the caller.
     """
+    # The library would give the second of two equal references a random one.
+    given = Counter(part.key for item in (root, *items) for part in item.with_children())
+    twice = [key for key, count in given.items() if count > 1]
+    if twice:
+        raise ValueError(f"listed more than once: {', '.join(twice)}")
     seed = repr((root, tuple(items), created, tool_version, tuple(unknown))).encode()
     tool = Component(
         name="stackbuild", version=tool_version, type=ComponentType.APPLICATION, bom_ref="tool:stackbuild"
