@@ -1,7 +1,11 @@
 from __future__ import annotations
 
 import io
+import subprocess
+import sys
+import textwrap
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -52,3 +56,30 @@ def test_a_failure_of_the_writer_ends_the_thread() -> None:
     with pytest.raises(KeyboardInterrupt):
         interrupted()
     assert threading.active_count() == before
+
+
+def test_an_interrupt_at_any_moment_ends_it() -> None:
+    script = textwrap.dedent(
+        """
+        import random, signal
+        from stackbuild.layers.background_sink import in_background
+        class Sink:
+            def write(self, data): pass
+        def stop(number, frame): raise KeyboardInterrupt
+        signal.signal(signal.SIGALRM, stop)
+        moments = random.Random(0)
+        for turn in range(400):
+            try:
+                try:
+                    signal.setitimer(signal.ITIMER_REAL, moments.uniform(2e-4, 2e-3))
+                    with in_background(Sink()) as sink:
+                        for _ in range(5000):
+                            sink.write(b"x")
+                finally:
+                    signal.setitimer(signal.ITIMER_REAL, 0)
+            except KeyboardInterrupt:
+                pass
+        """
+    )
+    root = Path(__file__).parents[2]
+    subprocess.run([sys.executable, "-c", script], cwd=root, timeout=60, check=True, capture_output=True)
