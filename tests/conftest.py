@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -13,6 +14,14 @@ from tests.support.index_server import IndexServer
 from tests.support.registry import Registry
 
 SiteFile = Callable[..., Path]
+
+
+def pytest_configure() -> None:
+    """Hear Ctrl-C, and let the processes that tests start hear it.
+
+    A shell starts what it puts into the background with SIGINT ignored, and children inherit that.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)

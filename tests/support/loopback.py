@@ -141,9 +141,9 @@ class LoopbackServer:
 
             def _serve(self) -> None:
                 length = int(self.headers.get("Content-Length") or 0)
-                request = Request(
-                    self.command, self.path, dict(self.headers.items()), self.rfile.read(length)
-                )
+                # A header may come in several lines, as an engine's Accept does: RFC 9110 joins them by commas.
+                headers = {name: ", ".join(self.headers.get_all(name, [])) for name in self.headers}
+                request = Request(self.command, self.path, headers, self.rfile.read(length))
                 response, cut_after = outer._respond(request)
                 self.send_response(response.status)
                 for name, value in response.headers.items():
