@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from stackbuild.engine.docker_engine import Engine
 from stackbuild.errors import LockError
+from stackbuild.layers.files import require_sources
 from stackbuild.lock.file import read_lock, require_current, staleness, write_lock
 from stackbuild.lock.model import Lock
 from stackbuild.lock.path import lock_path
@@ -28,6 +29,7 @@ def current_lock(
 
     Raises:
         LockError: ``lock-missing`` or ``lock-stale`` with ``locked``; a lock that cannot be read, or made.
+        SpecError: ``files-missing``: said before a lock is made rather than after.
     """
     path = lock_path(stack.path)
     previous = None
@@ -43,6 +45,7 @@ def current_lock(
             return previous
         if locked:
             require_current(previous, stack.spec, stack.folder, path)
+    require_sources(stack.spec.files, stack.folder)
     # Imported here: a build from a current lock does not need it.
     from stackbuild.lock.resolve import lock_stack
 

@@ -67,6 +67,16 @@ def scan_files(files: Sequence[FileSpec], spec_dir: Path) -> tuple[SourcePath, .
     return tuple(source for _, source in found)
 
 
+def require_sources(files: Sequence[FileSpec], spec_dir: Path) -> None:
+    """Refuse a spec whose ``files`` name what is not there, before anything that takes long.
+
+    Raises:
+        SpecError: ``files-missing``.
+    """
+    for entry in files:
+        _top(entry, spec_dir)
+
+
 def hash_of(sources: Sequence[SourcePath]) -> str:
     """The hash of scanned files, over names, kinds, modes, owners and content; empty without files."""
     if not sources:
@@ -162,15 +172,7 @@ def files_maker(sources: Sequence[SourcePath], tree: FileTree) -> FilesMaker | N
 
 
 def _scan(entry: FileSpec, spec_dir: Path) -> Iterator[SourcePath]:
-    top = spec_dir / entry.from_
-    if Path(entry.from_).is_absolute() or not top.exists():
-        raise SpecError(
-            f"files: {entry.from_} is not there, looked for beside the spec",
-            code="files-missing",
-            where=str(top),
-            do="Write the path relative to the spec's own folder.",
-        )
-    top = top.resolve()
+    top = _top(entry, spec_dir)
     to = "/".join(part for part in entry.to.split("/") if part not in ("", "."))
     if top.is_dir():
         for source in _walk(top):
@@ -180,6 +182,18 @@ def _scan(entry: FileSpec, spec_dir: Path) -> Iterator[SourcePath]:
                 yield _source(entry, source, top, path)
         return
     yield _source(entry, top, top.parent, f"{to}/{top.name}".lstrip("/") if entry.to.endswith("/") else to)
+
+
+def _top(entry: FileSpec, spec_dir: Path) -> Path:
+    top = spec_dir / entry.from_
+    if Path(entry.from_).is_absolute() or not top.exists():
+        raise SpecError(
+            f"files: {entry.from_} is not there, looked for beside the spec",
+            code="files-missing",
+            where=str(top),
+            do="Write the path relative to the spec's own folder.",
+        )
+    return top.resolve()
 
 
 def _walk(folder: Path) -> Iterator[Path]:
