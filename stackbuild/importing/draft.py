@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, get_args
 
-import yaml
+from ruamel.yaml import YAML
 
 from stackbuild.importing.apt_part import AptPart, apt_part
 from stackbuild.importing.base import RecognisedBase, pins_below, recognise_base
@@ -214,7 +215,12 @@ def _external(scan: Scan, name: str) -> str:
 
 
 def _yaml(value: Any) -> str:
-    return yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=110).rstrip("\n")
+    writer = YAML()
+    writer.width = 110
+    writer.default_flow_style = False
+    stream = io.StringIO()
+    writer.dump(value, stream)
+    return stream.getvalue().rstrip("\n")
 
 
 def _one_line(text: str) -> str:
