@@ -66,7 +66,6 @@ def command(
     from stackbuild.cli.context import project
     from stackbuild.cli.output import json_text, plain, write_result
     from stackbuild.compat.check import check
-    from stackbuild.compat.report import check_report
     from stackbuild.facts.tables import Facts
     from stackbuild.findings import exit_code_of
 
@@ -75,17 +74,18 @@ def command(
     today = datetime.now(UTC).date()
     hosts = _hosts(host_files, fleets, driver, gpus, facts)
     named = stacks if stacks or everything else tuple(str(path) for path in here.stacks((), everything=True))
-    reports = []
     specs: dict[str, LoadedSpec] = {}
-    for subjects, target in _subjects(here, named, everything, facts, specs):
-        on = hosts or ([target] if target is not None else [])
-        reports.append(check(subjects, on, facts, here.site.policy, today))
-    report = _joined(reports) if hosts else None
-    shown = report or check_report(
-        [stack for part in reports for stack in part.stacks],
-        [],
-        [cell for part in reports for cell in part.cells],
-    )
+    asked = _subjects(here, named, everything, facts, specs)
+    if hosts:
+        everyone = [subject for subjects, _ in asked for subject in subjects]
+        shown = check(everyone, hosts, facts, here.site.policy, today)
+    else:
+        shown = _joined(
+            [
+                check(subjects, [target] if target is not None else [], facts, here.site.policy, today)
+                for subjects, target in asked
+            ]
+        )
     if format_ == "json":
         write_result(json_text(shown.model_dump(mode="json", by_alias=True)), output)
     elif format_ == "github":
@@ -108,12 +108,14 @@ def command(
 
 
 def _joined(reports: list[CheckReport]) -> CheckReport:
+    """Stacks that were each judged on the host of their own target: one report, without a column a host."""
     from stackbuild.compat.report import check_report
 
     return check_report(
         [stack for report in reports for stack in report.stacks],
-        reports[0].hosts if reports else (),
+        [],
         [cell for report in reports for cell in report.cells],
+        complete=all(report.complete for report in reports),
     )
 
 

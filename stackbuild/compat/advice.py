@@ -9,6 +9,7 @@ from stackbuild.compat.judge import Answer
 from stackbuild.compat.oldest_driver import oldest_driver
 from stackbuild.compat.subject import Compatibility, GpuOffer, HostOffer, ImageNeeds
 from stackbuild.compat.variants import newest_fitting
+from stackbuild.compat.versions import parse_driver
 from stackbuild.facts.tables import Facts
 from stackbuild.findings import Verdict
 
@@ -31,8 +32,20 @@ class Adviser:
         numbers: dict[tuple[GpuOffer, ...], int] = {}
         self._kinds = [kinds[host.gpus] for host in hosts]
         self._kind_numbers = [numbers.setdefault(kind, len(numbers)) for kind in self._kinds]
-        first: dict[HostOffer, int] = {}
-        self._same = [first.setdefault(host, position) for position, host in enumerate(hosts)]
+        # Of a driver's release only its branch decides, and which floors of a CUDA major it is past.
+        floors = [parse_driver(row.min_driver) for row in facts.table("minor_version_floors").rows]
+        first: dict[object, int] = {}
+        self._same = [
+            first.setdefault(
+                (
+                    replace(host, name="", driver=None, driver_text="", gpus=self._kinds[position]),
+                    host.branch,
+                    tuple(host.driver is not None and host.driver >= floor for floor in floors),
+                ),
+                position,
+            )
+            for position, host in enumerate(hosts)
+        ]
         self._fitting: dict[tuple[int, Compatibility], str] = {}
         self._drivers: dict[object, dict[int, str]] = {}
 

@@ -134,7 +134,9 @@ def judge_driver(
             summary=f"Neither the driver of {host.name} nor its CUDA maximum is known.",
             next_step="Give --driver, or a host file made by 'stackbuild host --format json' on that machine.",
         )
-    measured = f"driver {host.driver_text or '?'}, CUDA maximum {host.max_cuda}"
+    measured = f"CUDA maximum {host.max_cuda}"
+    if host.driver_text:
+        measured = f"driver {host.driver_text}, {measured}"
     if host.max_cuda_confidence == "uncertain":
         measured += " (an uncertain fact)"
     details = {

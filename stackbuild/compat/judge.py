@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from typing import NamedTuple
 
 from stackbuild.compat.architecture import (
     judge_architecture,
@@ -31,7 +32,7 @@ from stackbuild.compat.subject import (
 )
 from stackbuild.compat.wheels import judge_base_and_wheel, judge_cuda_majors, judge_tags, judge_variant
 from stackbuild.facts.tables import Facts
-from stackbuild.findings import Finding, Verdict
+from stackbuild.findings import Finding, Verdict, is_complete
 
 # A PASS beside a SKIP is a PASS (the report says that it is not complete).
 _GRAVITY = {Verdict.FAIL: 0, Verdict.ERROR: 1, Verdict.WARN: 2, Verdict.PASS: 3, Verdict.SKIP: 4}
@@ -71,20 +72,22 @@ def judge_image(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """Findings and the verdict that stands for them."""
+class Answer(NamedTuple):
+    """Findings, the verdict that stands for them, and whether every gate that applies was judged."""
 
     findings: tuple[Finding, ...]
     verdict: Verdict
+    complete: bool = True
+
+
+_NOTHING = Answer((), Verdict.SKIP)
 
 
 def answer_of(findings: Iterable[Finding]) -> Answer:
     """The findings with the gravest of their verdicts; SKIP only when nothing else is there."""
     listed = tuple(findings)
-    return Answer(
-        listed, min((finding.verdict for finding in listed), key=_GRAVITY.__getitem__, default=Verdict.SKIP)
-    )
+    gravest = min((finding.verdict for finding in listed), key=_GRAVITY.__getitem__, default=Verdict.SKIP)
+    return Answer(listed, gravest, is_complete(listed))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -188,21 +191,28 @@ class HostJudge:
             parts.append(host.own)
             for component, number in zip(image.needs.components, image.numbers, strict=True):
                 parts.append(self._driver(component, number, image, host))
-                parts.extend(
-                    self._architecture(component, number, gpu, gpu_number, host)
-                    for gpu, gpu_number in zip(host.offer.gpus, host.gpus, strict=True)
-                )
+                for gpu, gpu_number in zip(host.offer.gpus, host.gpus, strict=True):
+                    parts.append(self._architecture(component, number, gpu, gpu_number, host))
             parts.append(self._demands(image, host))
             if image.needs.compat is not None and image.needs.compat.loaded_first:
                 finding = judge_compat_library(image.needs.compat, host.offer)
                 parts.append(answer_of(() if finding is None else (finding,)))
-        told = [part for part in parts if part.findings]
-        if len(told) == 1:
-            return told[0]
-        verdict = min((part.verdict for part in told), key=_GRAVITY.__getitem__, default=Verdict.SKIP)
-        return Answer(tuple(finding for part in told for finding in part.findings), verdict)
+        # Written out: this is asked a hundred thousand times for a fleet.
+        findings: tuple[Finding, ...] = ()
+        verdict, gravity, complete = Verdict.SKIP, _GRAVITY[Verdict.SKIP], True
+        for part in parts:
+            if part.findings:
+                findings += part.findings
+                complete = complete and part.complete
+                if _GRAVITY[part.verdict] < gravity:
+                    verdict, gravity = part.verdict, _GRAVITY[part.verdict]
+        return Answer(findings, verdict, complete)
 
     def _posture(self, image: _Image, host: _Host) -> Answer:
+        offer = host.offer
+        usual = offer.posture == "linux" and offer.driver_flavor is None
+        if usual and offer.platform in (None, image.needs.platform):
+            return _NOTHING  # no gate of posture has anything to say of it
         key = (0, image.posture, host.posture)
         found = self._answers.get(key)
         if found is None:
@@ -210,12 +220,14 @@ class HostJudge:
         return found
 
     def _driver(self, component: CudaComponent, number: int, image: _Image, host: _Host) -> Answer:
-        key = (1, number, image.driver_terms, host.driver)
+        maximum = host.offer.max_cuda
+        native = component.cuda is not None and maximum is not None and maximum >= component.cuda
+        # A driver that reports the runtime serves it, whichever of its releases it is.
+        key = (4, number, host.max_cuda) if native else (1, number, image.driver_terms, host.driver)
         found = self._answers.get(key)
         if found is None:
-            finding = judge_driver(
-                component, host.driver_view, image.needs.compat, image.needs.accepts, self._facts
-            )
+            view = replace(host.driver_view, driver=None, driver_text="") if native else host.driver_view
+            finding = judge_driver(component, view, image.needs.compat, image.needs.accepts, self._facts)
             found = self._answers[key] = answer_of((finding,))
         return found
 

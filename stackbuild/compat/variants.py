@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 from packaging.version import Version
 
@@ -11,9 +12,11 @@ from stackbuild.compat.architecture import (
     judge_gpu_against_driver,
     judge_gpu_against_toolkit,
 )
-from stackbuild.compat.driver import judge_driver
+from stackbuild.compat.contents import known_requirement
+from stackbuild.compat.driver import accepted, answer
 from stackbuild.compat.offer import target_offer
-from stackbuild.compat.subject import Compatibility, CudaComponent, HostOffer
+from stackbuild.compat.requirements import judge_requirement
+from stackbuild.compat.subject import Compatibility, CudaComponent, GpuOffer, HostOffer
 from stackbuild.compat.versions import CudaVersion, parse_cuda, parse_variant
 from stackbuild.errors import LockError
 from stackbuild.facts.rows import TorchRelease
@@ -39,6 +42,7 @@ class Choice:
     why_not: tuple[tuple[str, str], ...] = ()
 
 
+@cache
 def _component(release: TorchRelease, variant: str, facts: Facts) -> CudaComponent | None:
     cuda = parse_variant(variant)
     row = facts.torch_variant(release.version, variant)
@@ -49,24 +53,51 @@ def _component(release: TorchRelease, variant: str, facts: Facts) -> CudaCompone
 
 def _objection(component: CudaComponent, host: HostOffer, accepts: Compatibility, facts: Facts) -> str:
     """Why this build does not fit the host; empty when it does. Unknowns do not object."""
-    driver = judge_driver(component, host, None, accepts, facts)
-    if driver.verdict is Verdict.FAIL:
-        return driver.summary
-    for gpu in host.gpus:
-        dropped = judge_gpu_against_toolkit(component, gpu, facts)
-        if dropped is not None and dropped.verdict is Verdict.FAIL:
-            return dropped.summary
-        known = gpu.compute_capability is not None and component.sm is not None
-        if known and judge_architecture(component, gpu, host.max_cuda, facts).verdict is Verdict.FAIL:
-            return f"{component.title} has no code that {gpu.name} can run."
+    driver = answer(component.cuda, host, None, facts) if component.cuda is not None else None
+    if driver is not None and not accepted(driver.how, accepts):
+        return f"{component.title} needs CUDA {component.cuda}: {driver.reason}"
+    ptx_limit = host.max_cuda if component.ptx else None
+    return next(
+        (why for gpu in host.gpus if (why := _objection_of_gpu(component, gpu, ptx_limit, facts))), ""
+    )
+
+
+@cache
+def _objection_of_gpu(
+    component: CudaComponent, gpu: GpuOffer, max_cuda: CudaVersion | None, facts: Facts
+) -> str:
+    dropped = judge_gpu_against_toolkit(component, gpu, facts)
+    if dropped is not None and dropped.verdict is Verdict.FAIL:
+        return dropped.summary
+    known = gpu.compute_capability is not None and component.sm is not None
+    if known and judge_architecture(component, gpu, max_cuda, facts).verdict is Verdict.FAIL:
+        return f"{component.title} has no code that {gpu.name} can run."
     return ""
 
 
-def _channels(release: TorchRelease) -> list[str]:
+@cache
+def _channels(release: TorchRelease) -> tuple[str, ...]:
     with_cuda = [
         (cuda, channel) for channel in release.channels if (cuda := parse_variant(channel)) is not None
     ]
-    return [channel for _, channel in sorted(with_cuda, reverse=True)]
+    return tuple(channel for _, channel in sorted(with_cuda, reverse=True))
+
+
+@cache
+def _releases(facts: Facts) -> tuple[TorchRelease, ...]:
+    rows = facts.table("torch_releases").rows
+    return tuple(sorted(rows, key=lambda row: Version(row.version), reverse=True))
+
+
+@cache
+def _bases(major: int, facts: Facts) -> tuple[tuple[CudaVersion, str], ...]:
+    """CUDA releases of a major with what their base images demand, newest first."""
+    releases = {parse_cuda(row.cuda) for row in facts.table("toolkits").rows}
+    return tuple(
+        (cuda, known_requirement(cuda, facts))
+        for cuda in sorted(releases, reverse=True)
+        if cuda.major == major
+    )
 
 
 def choose_variant(torch: str, host: HostOffer, accepts: Compatibility, facts: Facts) -> Choice | None:
@@ -102,14 +133,11 @@ def newest_base(
 
     A base must fit twice: its runtime by compatibility, and its own NVIDIA_REQUIRE_CUDA, which is stricter.
     """
-    releases = {parse_cuda(row.cuda) for row in facts.table("toolkits").rows}
-    for cuda in sorted(releases, reverse=True):
-        if cuda.major != at_most_major.major:
+    for cuda, demand in _bases(at_most_major.major, facts):
+        found = answer(cuda, host, None, facts)
+        if found is not None and not accepted(found.how, accepts):
             continue
-        verdict = judge_driver(
-            CudaComponent("base image", f"CUDA {cuda}", cuda), host, None, accepts, facts
-        ).verdict
-        if verdict is not Verdict.FAIL:
+        if judge_requirement("NVIDIA_REQUIRE_CUDA", demand, host).verdict is not Verdict.FAIL:
             return str(cuda)
     return None
 
@@ -118,8 +146,7 @@ def newest_fitting(host: HostOffer, accepts: Compatibility, facts: Facts) -> Cho
     """The newest torch release with a CUDA variant that fits the host, and that variant."""
     if any(_undriven(host, facts)):
         return None
-    releases = sorted(facts.table("torch_releases").rows, key=lambda row: Version(row.version), reverse=True)
-    for release in releases:
+    for release in _releases(facts):
         choice = choose_variant(release.version, host, accepts, facts)
         if choice is not None:
             return choice
