@@ -95,7 +95,7 @@ class _Image:
     """An image whose parts have numbers, so that looking an answer up costs next to nothing."""
 
     needs: ImageNeeds
-    numbers: tuple[int, ...]  # of each component
+    numbered: tuple[tuple[CudaComponent, int], ...]
     demands: int
     driver_terms: int  # compat library and accepted compatibility
     posture: int
@@ -109,7 +109,7 @@ class _Host:
     cuda: bool
     driver_view: HostOffer
     driver: int
-    gpus: tuple[int, ...]
+    gpus: tuple[tuple[GpuOffer, int], ...]
     max_cuda: int
     demand: int
     posture: int
@@ -152,7 +152,7 @@ class HostJudge:
         if known is None:
             known = self._images[image] = _Image(
                 needs=image,
-                numbers=tuple(self._number(component) for component in image.components),
+                numbered=tuple((component, self._number(component)) for component in image.components),
                 demands=self._number(("demands", image.requirements, image.requirements_disabled)),
                 driver_terms=self._number(("terms", image.compat, image.accepts)),
                 posture=self._number(("posture", image.name, image.platform, bool(image.components))),
@@ -173,7 +173,7 @@ class HostJudge:
                 cuda=host.posture in ("linux", "wsl2"),
                 driver_view=view,
                 driver=self._number(view),
-                gpus=tuple(self._number(gpu) for gpu in host.gpus),
+                gpus=tuple((gpu, self._number(gpu)) for gpu in host.gpus),
                 max_cuda=self._number(("max", host.max_cuda)),
                 demand=self._number(("host", host.driver, host.max_cuda, host.injection, brands)),
                 posture=self._number(("host-posture", host)),
@@ -187,11 +187,11 @@ class HostJudge:
 
     def _ask(self, image: _Image, host: _Host) -> Answer:
         parts = [self._posture(image, host)]
-        if image.numbers and host.cuda:
+        if image.numbered and host.cuda:
             parts.append(host.own)
-            for component, number in zip(image.needs.components, image.numbers, strict=True):
+            for component, number in image.numbered:
                 parts.append(self._driver(component, number, image, host))
-                for gpu, gpu_number in zip(host.offer.gpus, host.gpus, strict=True):
+                for gpu, gpu_number in host.gpus:
                     parts.append(self._architecture(component, number, gpu, gpu_number, host))
             parts.append(self._demands(image, host))
             if image.needs.compat is not None and image.needs.compat.loaded_first:

@@ -53,9 +53,10 @@ def _component(release: TorchRelease, variant: str, facts: Facts) -> CudaCompone
 
 def _objection(component: CudaComponent, host: HostOffer, accepts: Compatibility, facts: Facts) -> str:
     """Why this build does not fit the host; empty when it does. Unknowns do not object."""
-    driver = answer(component.cuda, host, None, facts) if component.cuda is not None else None
-    if driver is not None and not accepted(driver.how, accepts):
-        return f"{component.title} needs CUDA {component.cuda}: {driver.reason}"
+    if component.cuda is not None and host.max_cuda is not None and component.cuda > host.max_cuda:
+        driver = answer(component.cuda, host, None, facts)
+        if driver is not None and not accepted(driver.how, accepts):
+            return f"{component.title} needs CUDA {component.cuda}: {driver.reason}"
     ptx_limit = host.max_cuda if component.ptx else None
     return next(
         (why for gpu in host.gpus if (why := _objection_of_gpu(component, gpu, ptx_limit, facts))), ""
