@@ -4,7 +4,7 @@ SHELL := /bin/bash
 BIN := .venv/bin
 PYTEST_ARGS ?=
 
-.PHONY: help demo test test-unit check format bench clean
+.PHONY: help demo test test-unit check format bench gpu-check clean
 
 help: ## show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/make \1\t\2/' | expand -t 18
@@ -33,6 +33,12 @@ format: ## rewrite the code in the project's format
 
 bench: ## the benchmarks; each prints a ratio against a peer
 	@scripts/run.sh bench
+
+gpu-check: ## on a machine with an NVIDIA GPU: judge GPU_PYTHON (python3) there, keep the report in docs/evidence/
+	@nvidia-smi -L >/dev/null 2>&1 || { echo "gpu-check: no NVIDIA GPU answers here, so nothing was judged" >&2; exit 5; }
+	@scripts/setup.sh tools
+	@$(BIN)/stackbuild verify --local --python "$${GPU_PYTHON:-python3}" --gpus all --limit 220 --format json \
+		--output docs/evidence/gpu-check.json
 
 clean: ## remove what make made here; the store in the user's cache folder stays
 	rm -rf .venv dist reports .pytest_cache .mypy_cache .ruff_cache .hypothesis
