@@ -62,9 +62,9 @@ def command(
     from stackbuild.cli.context import project
     from stackbuild.cli.output import plain, write_result
     from stackbuild.cli.progress import observed
-    from stackbuild.compat.policy import with_severities, with_waivers
     from stackbuild.facts.tables import Facts
     from stackbuild.findings import exit_code_of
+    from stackbuild.scan.expectations import with_stack_and_site
     from stackbuild.scan.gates.judge import judge_scan
     from stackbuild.scan.open_source import open_source
     from stackbuild.scan.report import scan_report
@@ -90,10 +90,7 @@ def command(
         scan = scan_of(scan_image(source, observer, store=store))
     expected, waivers = _expectations(here, scan, stack, gpus, driver)
     findings = judge_scan(scan, expected, facts, today)
-    if waivers:
-        codes = {finding.code for finding in findings}
-        findings = with_waivers(findings, [item for item in waivers if item.code in codes], today)
-    findings = with_severities(findings, here.site.policy)
+    findings = with_stack_and_site(findings, waivers, here.site.policy, today)
     report = scan_report(scan, findings)
     if format_ == "json":
         from stackbuild.reports.json_report import render_json
@@ -120,24 +117,14 @@ def _expectations(
     here: Project, scan: Scan, stack: str | None, gpus: tuple[str, ...], driver: str | None
 ) -> tuple[Expectations, tuple[Waiver, ...]]:
     """What the image is held against: --gpu and --driver, else the stack's target; its lock's wheels."""
-    from stackbuild.compat.offer import described_offer, target_offer
+    from stackbuild.compat.offer import described_offer
     from stackbuild.facts.tables import Facts
-    from stackbuild.lock.file import read_lock
-    from stackbuild.lock.path import lock_path
+    from stackbuild.scan.expectations import expectations_of_stack
     from stackbuild.scan.gates.judge import Expectations
-    from stackbuild.spec.load import load_spec
 
     facts = Facts()
     target = described_offer(driver, gpus, facts) if gpus or driver else None
     if stack is None:
         return Expectations(target), ()
-    spec_path = here.stack(stack)
-    spec = load_spec(spec_path).spec
-    if target is None and (spec.target.gpus or spec.target.driver):
-        target = target_offer(spec.target, facts)
-    distributions: dict[str, str] | None = None
-    if spec.external is None:
-        locked = read_lock(lock_path(spec_path)).platforms.get(scan.files.description.platform)  # type: ignore[call-overload]
-        if locked is not None:
-            distributions = {wheel.name: wheel.version for wheel in locked.wheels}
-    return Expectations(target, distributions), spec.waivers
+    platform = scan.files.description.platform
+    return expectations_of_stack(here.stack(stack), platform, facts, target=target)

@@ -128,12 +128,7 @@ class HostJudge:
 
     def judge(self, image: ImageNeeds, host: HostOffer) -> tuple[Finding, ...]:
         """All gates about this image on this host; a CPU image has few."""
-        return self.row(image, [host])[0].findings
-
-    def row(self, image: ImageNeeds, hosts: Sequence[HostOffer]) -> list[Answer]:
-        """One image on many hosts."""
-        prepared = self._image(image)
-        return [self._ask(prepared, self._host(host)) for host in hosts]
+        return self._ask(self._image(image), self._host(host)).findings
 
     def prepare(self, hosts: Sequence[HostOffer]) -> list[_Host]:
         """The hosts in the form that ``prepared_row`` takes, for asking many images about them."""
