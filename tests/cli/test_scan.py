@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from stackbuild.cli.scan import command
+from stackbuild.cli.main import cli
 from tests.support.elf import make_elf, make_fatbin
 from tests.support.layer_tars import layer_tar, write_docker_archive
 
@@ -23,7 +23,8 @@ def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(*arguments: str) -> Result:
-    return CliRunner().invoke(command, [*arguments], standalone_mode=True)
+    # Through the group, as a person calls it: click keeps what a command learns from its first context.
+    return CliRunner().invoke(cli, ["scan", *arguments], standalone_mode=True)
 
 
 def test_a_clean_archive_passes_and_json_is_alone_on_stdout(archive: Path):
