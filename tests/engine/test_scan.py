@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,7 +22,8 @@ from tests.support.registry import Registry
 
 pytestmark = pytest.mark.engine
 
-NAME = "stackbuild-test-scan:1"
+# Of this process alone: tests of one file may run in two.
+NAME = f"stackbuild-test-scan-{os.getpid()}:1"
 LAYERS = (
     layer_tar(
         {
