@@ -1,0 +1,114 @@
+"""Drift as frozen models: what differs between two sides, at three levels (DESIGN §2)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from stackbuild.findings import Finding, is_complete
+from stackbuild.frozen_model import FrozenModel
+
+SideKind = Literal["image", "lock", "sbom"]
+Level = Literal["pins", "packages", "files"]
+ChangeKind = Literal["added", "removed", "changed"]
+
+
+class Side(FrozenModel):
+    """One of the two things compared."""
+
+    name: str = Field(description="as the person named it, or the stack's name and the night")
+    kind: SideKind
+    platform: str = Field(default="", description="for example linux/amd64; empty where it says none")
+    digest: str = Field(
+        default="", description="config digest of an image, sha256 of a lock's or an SBOM's bytes"
+    )
+
+
+class PinChange(FrozenModel):
+    """One pin that moved."""
+
+    pin: str = Field(description="the pin list's own word, for example cuda, driver_floor, base")
+    before: str = Field(default="", description="empty: was not there")
+    after: str = Field(default="", description="empty: is gone")
+    breaking: bool = Field(default=False, description="users of the image may have to change something")
+    why: str = Field(default="", description="why it is breaking, as a sentence")
+
+
+class PackageChange(FrozenModel):
+    """One package that came, went or changed."""
+
+    kind: str = Field(description="python, deb, rpm, apk, conda or cuda")
+    name: str
+    place: str = Field(
+        default="", description="of a Python distribution: its environment; empty where unknown"
+    )
+    change: ChangeKind
+    before: str = Field(default="", description="version, with what else told them apart; empty: not there")
+    after: str = ""
+    what: tuple[str, ...] = Field(default=(), description="version, licence, hash")
+    breaking: bool = False
+    why: str = ""
+
+
+class FileChange(FrozenModel):
+    """One file that came, went or changed."""
+
+    path: str = Field(description="absolute")
+    change: ChangeKind
+    what: tuple[str, ...] = Field(
+        default=(), description="content, mode, owner, kind, link, xattrs; empty for added and removed"
+    )
+    owner: str = Field(default="", description="the package whose file it is, for example numpy 2.1.0")
+    kind: str = Field(default="", description="library, program, python, byte-code, text, link, directory, …")
+    noise: str = Field(default="", description="the row of the noise table that covers it; empty: it counts")
+    before: str = Field(default="", description="size and short sha256, mode, or link target")
+    after: str = ""
+
+
+class LayerChange(FrozenModel):
+    """The first layer, from the bottom, that is not the same on both sides."""
+
+    number: int = Field(description="from 1, the base's layers included")
+    maker: str = Field(description="the layer's group or its command, for example other wheels")
+    before: str = Field(default="", description="diff ID; empty: no such layer")
+    after: str = ""
+    inputs: tuple[str, ...] = Field(
+        default=(), description="which of its inputs differ, as sentences; empty: all are the same"
+    )
+
+
+class Drift(FrozenModel):
+    """What differs between two sides."""
+
+    schema_: Literal[1] = Field(default=1, alias="schema")
+    report: Literal["diff"] = "diff"
+    before: Side
+    after: Side
+    levels: tuple[Level, ...] = Field(description="the levels that both sides can be compared at")
+    pins: tuple[PinChange, ...] = ()
+    packages: tuple[PackageChange, ...] = ()
+    files: tuple[FileChange, ...] = ()
+    first_layer: LayerChange | None = None
+    metadata: tuple[str, ...] = Field(
+        default=(), description="what differs without being content: created, mtimes, history, noise rows"
+    )
+    unknown: tuple[str, ...] = Field(default=(), description="what could not be compared, as sentences")
+    findings: tuple[Finding, ...] = Field(
+        default=(), description="the same as a person reads it; the gates that the exit code comes from"
+    )
+
+    @property
+    def differs(self) -> bool:
+        """True when content differs: pins, packages or files that the noise table does not cover."""
+        return bool(self.pins or self.packages or any(not file.noise for file in self.files))
+
+    @property
+    def breaking(self) -> bool:
+        """True when a pin or package changed in a way that users of the image may notice."""
+        return any(pin.breaking for pin in self.pins) or any(package.breaking for package in self.packages)
+
+    @property
+    def complete(self) -> bool:
+        """No gate that applies was SKIP or ERROR."""
+        return is_complete(self.findings)
