@@ -20,7 +20,6 @@ from stackbuild.engine.models import ImageInfo
 from stackbuild.errors import NotJudgedError
 from stackbuild.progress import Observer
 from stackbuild.publish.labels import image_labels
-from stackbuild.publish.tags import image_tags
 from stackbuild.site_config import SiteConfig
 from stackbuild.store.store import Store
 
@@ -106,7 +105,7 @@ class AssembleBuilder:
         )
         # Kept for publishing: no engine gives the configuration's own bytes back by themselves.
         self._store.add_stream([config])
-        tags = image_tags(request.pins)
+        tags = request.tags
         self._observer.stage("load", tags[0])
         self._send(config, base, tars, tags)
         loaded = self._engine.image(tags[0])

@@ -11,7 +11,6 @@ from stackbuild.engine.docker_engine import Engine
 from stackbuild.errors import BuildError, NotJudgedError
 from stackbuild.lock.base import ensure_base
 from stackbuild.progress import Observer
-from stackbuild.publish.tags import image_tags
 from stackbuild.render.context import context_tar
 from stackbuild.render.lint import lint_for_classic_builder
 from stackbuild.render.stack import RenderOptions, stack_context
@@ -69,7 +68,7 @@ class DockerfileBuilder:
         )
         dockerfile = next(entry.content for entry in entries if entry.path == "Dockerfile")
         require_classic(dockerfile.decode() if isinstance(dockerfile, bytes) else "")
-        tags = image_tags(request.pins)
+        tags = request.tags
         prepared = time.monotonic()
         with io.BufferedReader(ChunkReader(context_tar(entries))) as context:
             image_id = self._engine.build(context, tag=tags[0], nocache=request.fresh, on_line=self._tell)

@@ -24,7 +24,8 @@ class BuildRequest:
         lock: The whole lock.
         platform: The platform to build.
         created: RFC 3339; the image's created.
-        pins: What the image stands for; its labels and tags come from it.
+        pins: What the image stands for; its labels come from it.
+        tags: The image's names; empty where no image is made.
         fresh: Make every layer anew, whatever the store has.
     """
 
@@ -34,6 +35,7 @@ class BuildRequest:
     platform: Platform
     created: str
     pins: PinList
+    tags: tuple[str, ...] = ()
     fresh: bool = False
 
     @property

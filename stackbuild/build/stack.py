@@ -31,10 +31,13 @@ class BuildOptions:
     Attributes:
         builder: Which of the two.
         fresh: Make every layer anew, whatever the store and the engine have.
+        tags: The image's names, under which it is always built anew and not remembered; empty for
+            STACK:VERSION and STACK:latest.
     """
 
     builder: BuilderName = "assemble"
     fresh: bool = False
+    tags: tuple[str, ...] = ()
 
 
 def build_stack(
@@ -79,14 +82,12 @@ def build_stack(
     created = created_at(lock, platform, environ)
     files = files_sha256(spec, stack.folder)
     key = plan_key(spec, lock, files, platform=platform, builder=options.builder, created=created)
-    if not options.fresh:
-        known = _still_there(engine, store, key)
-        if known is not None:
-            return known
+    anew = options.fresh or bool(options.tags)
+    if not anew and (known := _still_there(engine, store, key)) is not None:
+        return known
     with store.lock(f"build-{spec.name}", observer=observer):
         # Another process may have built it while this one waited.
-        known = None if options.fresh else _still_there(engine, store, key)
-        if known is not None:
+        if not anew and (known := _still_there(engine, store, key)) is not None:
             return known
         for name in (*engine.sweep(), *store.sweep()):
             observer.note(f"removed {name}, which a killed run had left")
@@ -94,16 +95,17 @@ def build_stack(
         from stackbuild.publish.tags import image_tags
 
         pins = pin_list(spec, lock.platforms[platform], files, lock_sha256=lock_sha256(lock))
-        tags = image_tags(pins)
+        tags = options.tags or image_tags(pins)
         before = {ref: found.id for ref in tags if (found := engine.image(ref)) is not None}
-        request = BuildRequest(spec, stack.folder, lock, platform, created, pins, options.fresh)
+        request = BuildRequest(spec, stack.folder, lock, platform, created, pins, tags, options.fresh)
         try:
             built = _builder(options.builder, engine, store, site, observer).build(request)
         except KeyboardInterrupt:
             _put_back(engine, tags, before)
             raise
         _remove_replaced(engine, set(before.values()) - {built.image_id})
-        store.put_record(_BUILT, key, asdict(built))
+        if not options.tags:
+            store.put_record(_BUILT, key, asdict(built))
         return built
 
 
