@@ -49,6 +49,14 @@ class StackNight(FrozenModel):
     config_digest: str = Field(default="", description="of the image rebuilt, or of the external one")
     diff_ids: tuple[str, ...] = ()
     lock_sha256: str = ""
+    inputs_sha256: str = Field(
+        default="",
+        description="over all that decides the image: spec, lock, files, platform, stackbuild's version; two nights "
+        "with the same must have the same diff IDs. Empty for an external stack",
+    )
+    image: str = Field(default="", description="what the engine calls the image that was judged")
+    registry_digest: str = Field(default="", description="of an external stack: what its tag names")
+    compared_with: str = Field(default="", description="what the image was held against; empty: nothing")
     size: int = Field(default=0, description="bytes of all layers, uncompressed; 0 when not built")
     seconds: dict[str, float] = Field(
         default_factory=dict, description="by stage: inputs, newer, rebuild, scan, verify, total"
@@ -58,6 +66,10 @@ class StackNight(FrozenModel):
     drift: Drift | None = Field(
         default=None, description="against the image it should equal; None when equal"
     )
+    change: Drift | None = Field(
+        default=None, description="what a new lock changed since the last night: wanted, so no drift"
+    )
+    tries: int = Field(default=1, description="how often it was begun in this night")
     reports: dict[str, str] = Field(
         default_factory=dict, description="what was written → path relative to the folder of the page"
     )
@@ -83,6 +95,9 @@ class Night(FrozenModel):
     host: str = Field(default="", description="name of the machine")
     version: str = Field(description="stackbuild's own version")
     stacks: tuple[StackNight, ...]
+    interrupted: bool = Field(
+        default=False, description="stopped by a person; ``stacks`` are those judged till then"
+    )
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -97,4 +112,6 @@ class Night(FrozenModel):
     @property
     def exit_code(self) -> ExitCode:
         """The one exit code for all stacks (DESIGN §5)."""
+        if self.interrupted:
+            return ExitCode.INTERRUPTED
         return leading_exit_code(EXIT_OF_OUTCOME[stack.outcome] for stack in self.stacks)
