@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from pathlib import Path
 
 import pytest
 
@@ -14,14 +13,14 @@ from stackbuild.errors import ExitCode, NotJudgedError
 from stackbuild.progress import SilentObserver
 from stackbuild.verification.promise import Promise
 from stackbuild.verification.verify import VerifyOptions, verify_image
-from tests.simulated_gpu.daemon import running_daemon
-from tests.simulated_gpu.engine_program import installed_engine
 from tests.simulated_gpu.images import python_image
+from tests.support.engine_program import installed_engine
+from tests.support.second_engine import running_daemon
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
 
-def test_an_engine_that_ends_during_the_run_is_told_as_such(tmp_path: Path) -> None:
+def test_an_engine_that_ends_during_the_run_is_told_as_such() -> None:
     begun = threading.Event()
 
     class Listener(SilentObserver):
@@ -29,7 +28,7 @@ def test_an_engine_that_ends_during_the_run_is_told_as_such(tmp_path: Path) -> N
             if detail == "torch-import":
                 begun.set()
 
-    with running_daemon(installed_engine(), programs=tmp_path, environment={}, settings={}) as daemon:
+    with running_daemon(installed_engine()) as daemon:
 
         def end_it() -> None:
             assert begun.wait(60)

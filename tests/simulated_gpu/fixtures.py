@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Literal
 import pytest
 
 from tests.simulated_gpu.cdi import cdi_specification
-from tests.simulated_gpu.daemon import running_daemon
-from tests.simulated_gpu.engine_program import engine_with_cdi, installed_engine
 from tests.simulated_gpu.host import SimulatedHost, host_file, load_host
 from tests.simulated_gpu.injection import injection
 from tests.simulated_gpu.runtime_hook import HOOK_NAME, HOST_VARIABLE, INJECTION_FILE
+from tests.support.engine_program import installed_engine, newer_engine
+from tests.support.second_engine import running_daemon
 
 if TYPE_CHECKING:
     from stackbuild.engine.docker_engine import Engine
@@ -61,7 +61,7 @@ class SimulatedMachine:
                 settings |= {"features": {"cdi": True}, "cdi-spec-dirs": [str(self._cdi)]}
             daemon = self._running.enter_context(
                 running_daemon(
-                    engine_with_cdi() if self.mode == "cdi" else installed_engine(),
+                    newer_engine() if self.mode == "cdi" else installed_engine(),
                     programs=self._programs,
                     environment={HOST_VARIABLE: str(self._host)},
                     settings=settings,

@@ -1,7 +1,7 @@
-"""The Docker engines that simulated hosts run: the installed one, and a newer one of Debian fetched beside it.
+"""The Docker engines that tests start: the installed one, and a newer one of Debian fetched beside it.
 
-CDI needs engine 25 or newer; Debian 12 has 20.10. Debian trixie's runs on bookworm with bookworm's runc
-(its C library is new enough, that of trixie's runc is not).
+CDI and the containerd image store need engine 25 or newer; Debian 12 has 20.10. Debian trixie's runs on
+bookworm with bookworm's runc (its C library is new enough, that of trixie's runc is not).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tests.support.cache import cached
 _SUITE = "trixie"
 _PACKAGES = ("docker.io", "containerd")
 _KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
-_OLDEST_WITH_CDI = 25
+_NEWER = 25
 _SBIN = "/usr/local/sbin:/usr/sbin:/sbin"
 
 
@@ -38,12 +38,12 @@ def installed_engine() -> EngineProgram:
     return EngineProgram(dockerd, path)
 
 
-def engine_with_cdi() -> EngineProgram:
-    """The machine's own dockerd where it is new enough for CDI, else Debian trixie's, kept in the cache."""
+def newer_engine() -> EngineProgram:
+    """The machine's own dockerd where it is new enough, else Debian trixie's, kept in the cache."""
     installed = installed_engine()
     version = subprocess.run([installed.dockerd, "--version"], capture_output=True, text=True).stdout
     major = re.search(r"version (\d+)", version)
-    if major and int(major[1]) >= _OLDEST_WITH_CDI:
+    if major and int(major[1]) >= _NEWER:
         return installed
     folder = cached(f"engine-{_SUITE}/complete", _fetch).parent
     return EngineProgram(
@@ -77,7 +77,9 @@ def _debian_mirror() -> str:
         Path.cwd(),
     )
     mirrors = [line.split(" ", 2)[2] for line in listed.splitlines() if line.startswith("Debian Debian ")]
-    assert mirrors, "apt has no Debian mirror; install docker.io 25 or newer to test CDI on this machine"
+    assert mirrors, (
+        "apt has no Debian mirror; install docker.io 25 or newer to test CDI and the containerd store here"
+    )
     return mirrors[0]
 
 

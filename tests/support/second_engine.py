@@ -2,7 +2,7 @@
 
 Its network namespace keeps it off the machine's bridges (a second dockerd with ``--bridge=none`` beside the
 first removes the first's), its mount namespace off the machine's mounts, and its pid namespace takes
-containerd, the shims and all containers with it.
+containerd, the shims and all containers with it. Of the machine's loopback it reaches the ports it is given.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +23,8 @@ import docker
 import docker.errors
 import requests.exceptions
 
-from tests.simulated_gpu.engine_program import EngineProgram
+from tests.support import relay
+from tests.support.engine_program import EngineProgram
 
 _PATIENCE = 60.0
 # Images lie in memory, in the engine's own mount namespace: quick to load, and gone with it.
@@ -42,9 +44,10 @@ class RunningDaemon:
 def running_daemon(
     program: EngineProgram,
     *,
-    programs: Path,
-    environment: Mapping[str, str],
-    settings: Mapping[str, object],
+    programs: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    settings: Mapping[str, object] | None = None,
+    reach: Sequence[int] = (),
 ) -> Iterator[RunningDaemon]:
     """Start an engine and end it.
 
@@ -53,20 +56,26 @@ def running_daemon(
         programs: A folder that goes first on its PATH.
         environment: Added to its environment, which hooks get too.
         settings: Its daemon.json.
+        reach: Ports of the machine's loopback that it finds on its own, a registry's for example.
     """
     # A short path: a socket's may have 108 characters.
-    folder = Path(tempfile.mkdtemp(prefix="simulated-gpu-"))
+    folder = Path(tempfile.mkdtemp(prefix="second-engine-"))
     process = None
+    path = program.path if programs is None else f"{programs}:{program.path}"
+    relays = ExitStack()
     try:
-        (folder / "daemon.json").write_text(json.dumps(dict(settings)))
+        for port in reach:
+            relays.enter_context(relay.to_loopback(folder, port))
+        (folder / "daemon.json").write_text(json.dumps(dict(settings or {})))
         command = [
             *_as_root(),
-            *("env", f"PATH={programs}:{program.path}"),
-            *(f"{name}={value}" for name, value in environment.items()),
+            *("env", f"PATH={path}"),
+            *(f"{name}={value}" for name, value in (environment or {}).items()),
             # Dies with the tests, and takes its namespaces with it.
             *("setpriv", "--pdeathsig", "KILL"),
             *("unshare", "--net", "--mount", "--pid", "--fork", "--kill-child=KILL", "--mount-proc"),
             *("sh", "-c", _ON_TMPFS, f"{folder}/data"),
+            *(sys.executable, "-I", relay.__file__, str(folder), ",".join(str(port) for port in reach)),
             *(program.dockerd, "--config-file", f"{folder}/daemon.json"),
             *("--host", f"unix://{folder}/docker.sock", "--group", str(os.getgid())),
             *("--data-root", f"{folder}/data", "--exec-root", f"{folder}/exec", "--pidfile", f"{folder}/pid"),
@@ -88,6 +97,7 @@ def running_daemon(
         if process is not None:
             subprocess.run([*_as_root(), "sh", "-c", 'kill -KILL "$1"', "sh", str(process.pid)])
             process.wait()
+        relays.close()
         _remove(folder)
 
 
