@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-import gzip
+import bz2
+import lzma
+import random
+import struct
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,7 +18,16 @@ from stackbuild.scan.scan_image import scan_image
 from stackbuild.scan.sources.archive import ArchiveSource
 from stackbuild.scan.sources.folder import FolderSource
 from stackbuild.store.store import Store
-from tests.support.layer_tars import SILENT, digest, layer_tar, oci_layout_files, write_docker_archive
+from tests.support.layer_tars import (
+    SILENT,
+    Compression,
+    compressed,
+    digest,
+    layer_tar,
+    oci_layout_files,
+    write_docker_archive,
+    zstd,
+)
 
 LAYERS = (
     layer_tar(
@@ -33,9 +46,15 @@ def docker_archive(folder: Path) -> Path:
     return write_docker_archive(folder / "saved.tar", LAYERS)
 
 
-def compressed_archive(folder: Path) -> Path:
+def gzip_archive(folder: Path) -> Path:
     path = folder / "saved.tar.gz"
-    path.write_bytes(gzip.compress(docker_archive(folder).read_bytes()))
+    path.write_bytes(compressed(docker_archive(folder).read_bytes(), "gzip"))
+    return path
+
+
+def zstd_archive(folder: Path) -> Path:
+    path = folder / "saved.tar.zst"
+    path.write_bytes(compressed(docker_archive(folder).read_bytes(), "zstd"))
     return path
 
 
@@ -53,14 +72,29 @@ def oci_tar(folder: Path) -> Path:
     return path
 
 
+def oci_tar_of_zstd(folder: Path) -> Path:
+    path = folder / "zstd.tar"
+    path.write_bytes(layer_tar(oci_layout_files(LAYERS, compression="zstd")))
+    return path
+
+
 def oci_tar_not_compressed(folder: Path) -> Path:
     path = folder / "plain.tar"
-    path.write_bytes(layer_tar(oci_layout_files(LAYERS, compress=False)))
+    path.write_bytes(layer_tar(oci_layout_files(LAYERS, compression="")))
     return path
 
 
 @pytest.mark.parametrize(
-    "make", [docker_archive, compressed_archive, oci_folder, oci_tar, oci_tar_not_compressed]
+    "make",
+    [
+        docker_archive,
+        gzip_archive,
+        zstd_archive,
+        oci_folder,
+        oci_tar,
+        oci_tar_of_zstd,
+        oci_tar_not_compressed,
+    ],
 )
 def test_every_form_gives_the_same_files(make, tmp_path: Path):
     files = scanned(make(tmp_path))
@@ -112,18 +146,74 @@ def test_a_cut_archive_is_said(keep: float, tmp_path: Path):
     assert caught.value.code == "archive-damaged"
 
 
-def test_a_cut_compressed_layer_is_said(tmp_path: Path):
-    files = oci_layout_files(LAYERS)
-    layer = gzip.compress(LAYERS[0], mtime=0)
-    files[f"blobs/{digest(layer).replace(':', '/')}"] = layer[:-20]
-    path = tmp_path / "layout.tar"
+def with_first_layer(content: bytes, compression: Compression, path: Path) -> Path:
+    """A layout whose first layer has this content in place of its own."""
+    files = oci_layout_files(LAYERS, compression=compression)
+    files[f"blobs/{digest(compressed(LAYERS[0], compression)).replace(':', '/')}"] = content
     path.write_bytes(layer_tar(files))
-    with pytest.raises(ScanError, match="damaged or cut off"):
+    return path
+
+
+@pytest.mark.parametrize("compression", ["gzip", "zstd"])
+def test_a_cut_compressed_layer_is_said(compression: Compression, tmp_path: Path):
+    layer = compressed(LAYERS[0], compression)
+    for end in (-1, -20, -len(layer) // 2, 5):
+        path = with_first_layer(layer[:end], compression, tmp_path / "layout.tar")
+        with pytest.raises(ScanError, match="damaged or cut off") as caught:
+            scanned(path)
+        assert caught.value.code == "layer-damaged"
+
+
+@pytest.mark.parametrize("compression", ["gzip", "zstd"])
+def test_compressed_bytes_overwritten_at_random_are_never_read_as_the_layer(
+    compression: Compression, tmp_path: Path
+):
+    draw, codes = random.Random(8878), set()
+    layer = compressed(LAYERS[0], compression)
+    for _ in range(60):
+        changed = bytearray(layer)
+        for _ in range(draw.randint(1, 8)):
+            changed[draw.randrange(len(changed))] ^= draw.randint(1, 255)
+        path = with_first_layer(bytes(changed), compression, tmp_path / "layout.tar")
+        try:
+            files = scanned(path)
+        except ScanError as error:
+            codes.add(error.code)
+        else:  # a field that nobody needs, such as gzip's time
+            assert files.fact("os-release", "etc/os-release") == {"ID": "ubuntu"}
+    assert codes <= {"layer-damaged", "layer-changed"}
+
+
+def test_skippable_frames_of_zstd_are_passed_over(tmp_path: Path):
+    """As zstd:chunked has them: a table of contents in a frame that other readers skip."""
+    frame = b"\x50\x2a\x4d\x18" + struct.pack("<I", 7) + b"content"
+    layer = compressed(LAYERS[0], "zstd")
+    for content in (frame + layer, layer + frame):
+        files = scanned(with_first_layer(content, "zstd", tmp_path / "layout.tar"))
+        assert "opt/a/y" in files
+
+
+def test_zstd_that_asks_for_a_gigabyte_of_memory_is_refused(tmp_path: Path):
+    stream = zstd.ZstdCompressor(options={zstd.CompressionParameter.window_log: 20})
+    layer = bytearray(stream.compress(LAYERS[0]) + stream.flush())
+    assert layer[5] >> 3 == 20 - 10  # RFC 8878, 3.1.1.1.2: the window descriptor's exponent
+    layer[5] = (30 - 10) << 3
+    with pytest.raises(ScanError) as caught:
+        scanned(with_first_layer(bytes(layer), "zstd", tmp_path / "layout.tar"))
+    assert caught.value.code == "layer-damaged"
+    assert "memory" in caught.value.detail
+
+
+@pytest.mark.parametrize(("name", "compress"), [("xz", lzma.compress), ("bzip2", bz2.compress)])
+def test_what_is_not_read_is_named(name: str, compress: Callable[[bytes], bytes], tmp_path: Path):
+    path = with_first_layer(compress(LAYERS[0]), "gzip", tmp_path / "layout.tar")
+    with pytest.raises(ScanError, match=name) as caught:
         scanned(path)
+    assert caught.value.code == "layer-compression-unknown"
 
 
 def test_a_layer_under_anothers_diff_id_is_refused_and_not_kept(tmp_path: Path):
-    files = oci_layout_files(LAYERS, compress=False)
+    files = oci_layout_files(LAYERS, compression="")
     files[f"blobs/{digest(LAYERS[0]).replace(':', '/')}"] = layer_tar({"etc/os-release": "ID=evil\n"})
     path = tmp_path / "layout.tar"
     path.write_bytes(layer_tar(files))

@@ -6,16 +6,23 @@ import gzip
 import hashlib
 import io
 import json
+import sys
 import tarfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from stackbuild.progress import SilentObserver
 from stackbuild.scan.image_files import ImageFiles
 from stackbuild.scan.layer_scanner import scan_tar
 from stackbuild.scan.sources.interface import ImageDescription
 
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+Compression = Literal["", "gzip", "zstd"]
 # A file's content; ``-> TARGET`` as text makes a symbolic link, ``=> TARGET`` a hard link, None a folder.
 Content = bytes | str | None
 
@@ -84,12 +91,22 @@ def write_docker_archive(path: Path, layers: Sequence[bytes], **run_config: Any)
     return path
 
 
+def compressed(data: bytes, compression: Compression) -> bytes:
+    """The data as a layer of this compression has it; zstd in two frames, as parallel compressors write it."""
+    if compression == "gzip":
+        return gzip.compress(data, mtime=0)
+    if compression == "zstd":
+        half = len(data) // 2
+        return zstd.compress(data[:half]) + zstd.compress(data[half:])
+    return data
+
+
 def oci_layout_files(
-    layers: Sequence[bytes], *, compress: bool = True, **run_config: Any
+    layers: Sequence[bytes], *, compression: Compression = "gzip", **run_config: Any
 ) -> dict[str, bytes]:
     """The files of an OCI layout with one image for linux/amd64, path → content."""
     config = json.dumps(image_config(layers, **run_config)).encode()
-    blobs = [gzip.compress(layer, mtime=0) if compress else layer for layer in layers]
+    blobs = [compressed(layer, compression) for layer in layers]
     manifest = json.dumps(
         {
             "schemaVersion": 2,

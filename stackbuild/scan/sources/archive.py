@@ -6,12 +6,10 @@ indexed first, so that only the layers that are wanted are read.
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import json
 import posixpath
 import tempfile
-import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
@@ -21,7 +19,7 @@ from typing import IO, Any, BinaryIO, Protocol, Self, cast
 from stackbuild.errors import ScanError
 from stackbuild.scan.entries import plain_path
 from stackbuild.scan.layer_scanner import scan_tar
-from stackbuild.scan.sources.decompress import CheckedLayer, LimitedFile, plain_tar
+from stackbuild.scan.sources.decompress import CheckedLayer, LimitedFile, compression_of, plain_tar
 from stackbuild.scan.sources.interface import Done, ImageDescription, commands_of
 from stackbuild.scan.tar_stream import Member, TarStream
 
@@ -101,14 +99,15 @@ class ArchiveSource(AbstractContextManager["ArchiveSource"]):
     """A saved image. Use it as a context manager.
 
     Args:
-        path: A tar (plain or compressed with gzip) or a folder.
+        path: A tar (plain, or compressed with gzip or zstd) or a folder.
         wanted: Name or digest of the image where the archive holds several.
         platform: Of an index, the platform to read.
         temporary: Where a compressed archive is unpacked; the system's folder when None.
         trusted: True for an archive that an engine wrote just now: its layers are not held against their diff IDs.
 
     Raises:
-        ScanError: ``archive-damaged``, ``archive-unknown``, ``archive-has-several``, ``no-such-platform``.
+        ScanError: ``archive-damaged``, ``archive-unknown``, ``archive-has-several``, ``no-such-platform``;
+            ``layer-bomb`` for a compressed archive that grows beyond measure.
     """
 
     def __init__(
@@ -157,7 +156,7 @@ class ArchiveSource(AbstractContextManager["ArchiveSource"]):
             where = f"{self._path}: {name}"
             stream.seek(start)
             head = stream.read(4)
-            if self._trusted and head[:2] != b"\x1f\x8b":
+            if self._trusted and not compression_of(head):
                 stream.seek(start)
                 done(diff_id, scan_tar(cast(BinaryIO, stream), seekable=True, start=start, where=where))
                 continue
@@ -170,16 +169,18 @@ class ArchiveSource(AbstractContextManager["ArchiveSource"]):
         if self._path.is_dir():
             return FolderFiles(self._path, self._closing)
         stream = self._closing.enter_context(self._path.open("rb"))
-        if stream.read(2) != b"\x1f\x8b":
+        if not compression_of(stream.read(4)):
             return TarFiles(stream, str(self._path))
         stream.seek(0)
         copy = self._closing.enter_context(tempfile.TemporaryFile(dir=temporary))  # noqa: SIM115
         try:
-            with gzip.GzipFile(fileobj=stream) as unpacked:
+            with plain_tar(stream, str(self._path)) as unpacked:
                 while block := unpacked.read(_CHUNK):
                     copy.write(block)
-        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise archive_damaged(str(self._path), str(error)) from error
+        except ScanError as error:
+            if error.code != "layer-damaged":
+                raise
+            raise archive_damaged(str(self._path), error.detail) from error
         return TarFiles(cast(BinaryIO, copy), str(self._path))
 
     def _document(self, name: str) -> Any:
