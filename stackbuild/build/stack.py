@@ -9,6 +9,7 @@ from typing import Any, Literal
 from stackbuild.build.interface import Builder, BuildRequest, BuiltImage
 from stackbuild.build.plan import choose_platform, created_at, plan_key
 from stackbuild.engine.docker_engine import Engine
+from stackbuild.engine.naming import remove_nameless
 from stackbuild.errors import UsageError
 from stackbuild.layers.files import files_sha256
 from stackbuild.lock.file import lock_sha256, require_current
@@ -103,7 +104,7 @@ def build_stack(
         except KeyboardInterrupt:
             _put_back(engine, tags, before)
             raise
-        _remove_replaced(engine, set(before.values()) - {built.image_id})
+        remove_nameless(engine, set(before.values()) - {built.image_id})
         if not options.tags:
             store.put_record(_BUILT, key, asdict(built))
         return built
@@ -135,14 +136,6 @@ def _still_there(engine: Engine, store: Store, key: str) -> BuiltImage | None:
     return built
 
 
-def _remove_replaced(engine: Engine, images: Iterable[str]) -> None:
-    """Remove images that lost their last name to the new one."""
-    for image_id in images:
-        old = engine.image(image_id)
-        if old is not None and not old.repo_tags and not old.repo_digests:
-            engine.remove_image(image_id)
-
-
 def _put_back(engine: Engine, tags: Iterable[str], before: Mapping[str, str]) -> None:
     """Undo the naming of an image that was finished at the very moment of an interrupt."""
     for ref in tags:
@@ -153,7 +146,7 @@ def _put_back(engine: Engine, tags: Iterable[str], before: Mapping[str, str]) ->
             engine.tag(before[ref], ref)
         else:  # it was new, or the earlier image was removed meanwhile
             engine.remove_image(ref)
-        _remove_replaced(engine, [now.id])
+        remove_nameless(engine, [now.id])
 
 
 def _from_record(record: Mapping[str, Any]) -> BuiltImage:
