@@ -12,6 +12,8 @@ import docker
 import pytest
 
 from stackbuild.errors import NotJudgedError
+from tests.engine.publishing import one_publish_project as one_publish_project
+from tests.engine.publishing import project as project
 from tests.simulated_gpu.fixtures import simulated_host as simulated_host
 from tests.support.base_image import busybox_rootfs, debian_rootfs, docker_archive
 from tests.support.bookworm_debs import bookworm_debs, lock_debs

@@ -7,8 +7,10 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+
+import pytest
 
 from stackbuild.cli.main import run
 from stackbuild.engine.docker_engine import Engine
@@ -17,7 +19,8 @@ from stackbuild.lock.model import PythonLock
 from stackbuild.lock.path import lock_path
 from stackbuild.registry.client import RegistryClient
 from tests.build.stacks import image_lock, locked_wheel, write_stack
-from tests.support.base_image import image_configuration
+from tests.support.base_image import debian_rootfs, image_configuration
+from tests.support.bookworm_debs import lock_deb
 from tests.support.cache import cached
 from tests.support.debs import compress
 from tests.support.registry import Registry
@@ -28,9 +31,27 @@ ROOT = Path(__file__).parents[2]
 
 
 class Project:
-    """A folder with a stack on a base that the registry has."""
+    """A folder with a stack on a base that the registry has.
 
-    def __init__(self, engine: Engine, registry: Registry, folder: Path, base: str, rootfs: Path) -> None:
+    Args:
+        engine: Has the base, and builds.
+        registry: Gets the base, and what is published.
+        folder: An empty folder.
+        base: The base's name in the engine.
+        index: URL of the index that serves ``wheels``; None to take them from that folder.
+        repositories: Apt repositories by name, as the site file has them.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        registry: Registry,
+        folder: Path,
+        base: str,
+        *,
+        index: str | None = None,
+        repositories: Mapping[str, str] | None = None,
+    ) -> None:
         self.engine = engine
         self.registry = registry
         self.folder = folder
@@ -39,16 +60,17 @@ class Project:
         self.wheels = folder / "wheels"
         self.stacks = folder / "stacks"
         for made in (self.wheels, self.stacks):
-            made.mkdir()
+            made.mkdir(exist_ok=True)
         self._base = base
         info = engine.image(base)
         assert info is not None
         self._base_info = info
         diff_id = info.diff_ids[0]
-        blob = cached(
-            f"gzip/{diff_id.split(':')[1]}.tar.gz",
-            lambda path: path.write_bytes(compress(rootfs.read_bytes(), level=1)),
-        )
+
+        def compressed(path: Path) -> None:
+            path.write_bytes(compress(debian_rootfs().read_bytes(), level=1))
+
+        blob = cached(f"gzip/{diff_id.split(':')[1]}.tar.gz", compressed)
         config = image_configuration([diff_id], {"Env": list(info.config["Env"])})
         self.base_digest, size = registry.put_image(f"{self.name}/library/base", config, [blob.read_bytes()])
         self.base_index = registry.put_index(
@@ -56,8 +78,9 @@ class Project:
         )
         self.base_blob = "sha256:" + hashlib.sha256(blob.read_bytes()).hexdigest()
         site = {
-            "indexes": {"default": str(self.wheels)},
+            "indexes": {"default": index or str(self.wheels)},
             "registries": {"docker.io": f"{registry.address}/{self.name}"},
+            "repositories": dict(repositories or {}),
         }
         (folder / "stackbuild.toml").write_text(
             "".join(
@@ -73,8 +96,22 @@ class Project:
             "STACKBUILD_CONFIG": str(self.folder / "stackbuild.toml"),
         }
 
-    def write(self, leaf: str = "1", requires: Sequence[str] = ()) -> None:
-        """Write spec, lock and wheels; another ``leaf`` is another image, ``requires`` are not in it."""
+    def write(
+        self,
+        leaf: str = "1",
+        requires: Sequence[str] = (),
+        *,
+        debs: Sequence[Path] = (),
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        """Write spec, lock and wheels.
+
+        Args:
+            leaf: Version of its one wheel; another is another image.
+            requires: What the wheel requires, which is not in the image.
+            debs: Packages on top of the base, of the apt repository ``debian``.
+            environment: The image's; another is another image of the same layers.
+        """
         files = {"leaf.py": f"VERSION = {leaf!r}\n"}
         wheel = make_wheel(self.wheels, "leaf", leaf, files=files, requires=requires)
         stack = write_stack(
@@ -83,7 +120,8 @@ class Project:
             base={"image": "base", "tag": "1"},
             python="3.11",
             packages=[f"leaf=={leaf}"],
-            image={"cmd": ["python"]},
+            apt=[path.name.partition("_")[0] for path in debs],
+            image={"cmd": ["python"], "env": dict(environment or {})},
         )
         lock = image_lock(
             stack,
@@ -100,7 +138,13 @@ class Project:
             }
         )
         changed = lock.model_copy(
-            update={"platforms": {"linux/amd64": platform.model_copy(update={"base": base})}}
+            update={
+                "platforms": {
+                    "linux/amd64": platform.model_copy(
+                        update={"base": base, "debs": tuple(lock_deb(path)[0] for path in debs)}
+                    )
+                }
+            }
         )
         write_lock(lock_path(stack.path), changed)
 
@@ -149,3 +193,22 @@ class Project:
             for ref in (image["RepoTags"] or []) + (image["RepoDigests"] or []):
                 if self.name in ref:
                     self.engine.remove_image(ref)
+
+
+@pytest.fixture(scope="module")
+def one_publish_project(
+    engine: Engine, registry: Registry, debian_python_image: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Project]:
+    """One project for a whole file of tests."""
+    made = Project(engine, registry, tmp_path_factory.mktemp("publish"), debian_python_image)
+    yield made
+    made.clean()
+
+
+@pytest.fixture
+def project(one_publish_project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """The file's project, with commands run in it."""
+    for name, value in one_publish_project.environment().items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(one_publish_project.folder)
+    return one_publish_project

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
 import pytest
 
@@ -12,8 +11,6 @@ from stackbuild.engine.docker_engine import Engine
 from stackbuild.publish.staging import is_internal
 from stackbuild.registry.client import OCI_MANIFEST, RegistryClient
 from tests.engine.publishing import Project
-from tests.support.base_image import debian_rootfs
-from tests.support.registry import Registry
 
 pytestmark = pytest.mark.engine
 
@@ -30,23 +27,6 @@ STEPS = (
     "read-back",
     "unstage",
 )
-
-
-@pytest.fixture(scope="module")
-def one_project(
-    engine: Engine, registry: Registry, debian_python_image: str, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Project]:
-    made = Project(engine, registry, tmp_path_factory.mktemp("publish"), debian_python_image, debian_rootfs())
-    yield made
-    made.clean()
-
-
-@pytest.fixture
-def project(one_project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
-    for name, value in one_project.environment().items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.chdir(one_project.folder)
-    return one_project
 
 
 def test_what_passed_is_tagged_with_everything_attached(

@@ -6,14 +6,12 @@ import base64
 import gzip
 import hashlib
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from stackbuild.cli.main import run
-from stackbuild.engine.docker_engine import Engine
 from stackbuild.lock.file import lock_sha256, read_lock
 from stackbuild.lock.path import lock_path
 from stackbuild.publish.annotations import INPUTS
@@ -36,28 +34,10 @@ from tests.engine.publishing import Project
 from tests.publish.images import put_stack_image
 from tests.publish.test_publish import CU130, pins
 from tests.registry.test_writer import HTPASSWD
-from tests.support.base_image import debian_rootfs
 from tests.support.loopback import Misbehaviour
 from tests.support.registry import Registry, RegistryFront
 
 pytestmark = pytest.mark.engine
-
-
-@pytest.fixture(scope="module")
-def one_project(
-    engine: Engine, registry: Registry, debian_python_image: str, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Project]:
-    made = Project(engine, registry, tmp_path_factory.mktemp("publish"), debian_python_image, debian_rootfs())
-    yield made
-    made.clean()
-
-
-@pytest.fixture
-def project(one_project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
-    for name, value in one_project.environment().items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.chdir(one_project.folder)
-    return one_project
 
 
 def test_every_label_and_annotation_is_what_is_in_the_image(project: Project) -> None:

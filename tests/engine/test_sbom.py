@@ -14,7 +14,6 @@ from stackbuild.cli.main import run
 from stackbuild.engine.docker_engine import Engine
 from stackbuild.spec.load import load_spec
 from tests.engine.publishing import Project
-from tests.support.base_image import debian_rootfs
 from tests.support.registry import Registry
 from tests.support.syft import syft
 
@@ -25,7 +24,7 @@ pytestmark = pytest.mark.engine
 def built(
     engine: Engine, registry: Registry, debian_python_image: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Project]:
-    project = Project(engine, registry, tmp_path_factory.mktemp("sbom"), debian_python_image, debian_rootfs())
+    project = Project(engine, registry, tmp_path_factory.mktemp("sbom"), debian_python_image)
     before = Path.cwd()
     with pytest.MonkeyPatch.context() as patch:
         for name, value in project.environment().items():
