@@ -19,6 +19,7 @@ from stackbuild.engine.docker_engine import Engine
 from stackbuild.engine.models import ImageInfo
 from stackbuild.errors import NotJudgedError
 from stackbuild.progress import Observer
+from stackbuild.publish.image_content import remember_config
 from stackbuild.publish.labels import image_labels
 from stackbuild.site_config import SiteConfig
 from stackbuild.store.store import Store
@@ -103,8 +104,6 @@ class AssembleBuilder:
             labels=image_labels(request.spec, request.pins, diff_ids, created=request.created),
             created=request.created,
         )
-        # Kept for publishing: no engine gives the configuration's own bytes back by themselves.
-        self._store.add_stream([config])
         tags = request.tags
         self._observer.stage("load", tags[0])
         self._send(config, base, tars, tags)
@@ -116,6 +115,7 @@ class AssembleBuilder:
                 where=tags[0],
                 do="See the engine's log; then run the same command again.",
             )
+        remember_config(loaded.id, config, self._store)
         return f"sha256:{hashlib.sha256(config).hexdigest()}", loaded, tags
 
     def _send(self, config: bytes, base: Base, tars: Sequence[LayerTar], tags: Sequence[str]) -> None:

@@ -222,6 +222,7 @@ def _documents(
     from stackbuild.lock.path import lock_path
     from stackbuild.publish.labels import read_pins_label
     from stackbuild.sbom.stack import stack_sbom
+    from stackbuild.scan.scan_engine import scan_engine_image
     from stackbuild.verification.target import platform_of
 
     image = engine.image(built.tags[0])
@@ -236,6 +237,7 @@ def _documents(
         store=here.store,
         observer=observer,
         config_digest=built.config_digest,
+        image=lambda: scan_engine_image(engine, built.image_id, store=here.store, observer=observer),
     )
     documents = {
         "sbom.json": sbom.decode(),

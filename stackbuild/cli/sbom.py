@@ -11,6 +11,7 @@ from stackbuild.cli.options import output_options
 
 if TYPE_CHECKING:
     from stackbuild.cli.context import Project
+    from stackbuild.engine.docker_engine import Engine
     from stackbuild.progress import Observer
     from stackbuild.spec.load import LoadedSpec
 
@@ -111,20 +112,27 @@ def _of_stack(here: Project, stack: LoadedSpec, wanted: str | None, observer: Ob
 def _of_locked_image(here: Project, reference: str, observer: Observer) -> bytes | None:
     """The SBOM of an image of the engine whose lock is at hand; None for every other image."""
     from stackbuild.errors import NotJudgedError
-    from stackbuild.publish.lock_of_image import lock_of_image
-    from stackbuild.sbom.stack import stack_sbom
-    from stackbuild.verification.target import platform_of
 
     if Path(reference).exists():
         return None
     try:
-        with here.engine() as engine:
-            image = engine.image(reference)
-            containerd_store = engine.info().containerd_store
+        engine = here.engine()
     except NotJudgedError as error:
         if error.code != "engine-unreachable":
             raise
         return None
+    with engine:
+        return _of_engine_image(here, engine, reference, observer)
+
+
+def _of_engine_image(here: Project, engine: Engine, reference: str, observer: Observer) -> bytes | None:
+    from stackbuild.publish.image_content import digest_of, image_config_bytes
+    from stackbuild.publish.lock_of_image import lock_of_image
+    from stackbuild.sbom.stack import stack_sbom
+    from stackbuild.scan.scan_engine import scan_engine_image
+    from stackbuild.verification.target import platform_of
+
+    image = engine.image(reference)
     if image is None:
         return None
     platform = platform_of(image)
@@ -139,8 +147,8 @@ def _of_locked_image(here: Project, reference: str, observer: Observer) -> bytes
         site=here.site,
         store=here.store,
         observer=observer,
-        # With the containerd store the engine's id is a manifest's digest, not the configuration's.
-        config_digest=None if containerd_store else image.id,
+        config_digest=digest_of(image_config_bytes(engine, image, here.store)),
+        image=lambda: scan_engine_image(engine, image.id, store=here.store, observer=observer),
     )
 
 

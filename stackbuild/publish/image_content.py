@@ -37,8 +37,19 @@ def image_config_bytes(engine: Engine, image: ImageInfo, store: Store) -> bytes:
     content = path.read_bytes() if path is not None else _from_archive(engine, image)
     if tuple(json.loads(content).get("rootfs", {}).get("diff_ids") or ()) != image.diff_ids:
         content = _from_archive(engine, image)
-    store.put_record(_RECORD, image.id, {"sha256": store.add_stream([content])})
+    remember_config(image.id, content, store)
     return content
+
+
+def remember_config(image_id: str, content: bytes, store: Store) -> None:
+    """Keep an image's configuration: engines give it back only with all layers.
+
+    Args:
+        image_id: The image's id in the engine.
+        content: The configuration's own bytes.
+        store: Keeps them.
+    """
+    store.put_record(_RECORD, image_id, {"sha256": store.add_stream([content])})
 
 
 def layer_tars(engine: Engine, image: ImageInfo, wanted: tuple[str, ...], store: Store) -> dict[str, Path]:

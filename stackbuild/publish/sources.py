@@ -22,6 +22,7 @@ from stackbuild.publish.request import Source
 from stackbuild.publish.staging import inputs_tag
 from stackbuild.registry.client import RegistryClient
 from stackbuild.sbom.stack import stack_sbom
+from stackbuild.scan.scan import Scan
 from stackbuild.site_config import SiteConfig
 from stackbuild.spec.load import LoadedSpec, load_spec
 from stackbuild.spec.model import Platform
@@ -75,9 +76,8 @@ class Sources:
                 where=name,
                 do=f"Run `stackbuild build {stack.spec.name}` first.",
             )
-        return self._with_sbom(
-            Source(image=name, inputs=self._inputs_of(stack, lock, platform, image)), stack, lock, platform
-        )
+        inputs = self._inputs_of(stack, lock, platform, image)
+        return self._with_sbom(Source(image=name, inputs=inputs), stack, lock, platform)
 
     def of_image(self, name: str) -> Source:
         """An image of the engine; its SBOM comes from its lock where that is here, else from what is in the image.
@@ -148,19 +148,20 @@ class Sources:
                 store=self.store,
                 observer=self.observer,
                 config_digest=config_digest,
+                image=lambda: self._scan(source.image),
             )
 
         return replace(source, sbom=write)
 
     def _scanned_sbom(self, name: str, config_digest: str) -> bytes:
         from stackbuild.sbom.scanned import scan_sbom
-        from stackbuild.scan.scan import scan_of
-        from stackbuild.scan.scan_image import scan_image
-        from stackbuild.scan.sources.engine import EngineSource
 
-        source = EngineSource(self.engine, name, store=self.store)
-        files = scan_image(source, self.observer, store=self.store)
-        return scan_sbom(scan_of(files), config_digest=config_digest)
+        return scan_sbom(self._scan(name), config_digest=config_digest)
+
+    def _scan(self, name: str) -> Scan:
+        from stackbuild.scan.scan_engine import scan_engine_image
+
+        return scan_engine_image(self.engine, name, store=self.store, observer=self.observer)
 
     def _image(self, name: str, do: str) -> ImageInfo:
         image = self.engine.image(name)

@@ -7,8 +7,13 @@ import email.policy
 import zipfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
+from packaging.utils import canonicalize_name, canonicalize_version
+
+from stackbuild.layers.venv import VENV
 from stackbuild.lock.model import LockedWheel
+from stackbuild.scan.contents.python import PythonDistribution
 
 # Longer texts in the old License field are whole licences, not names of one.
 _LONGEST_NAME = 100
@@ -29,6 +34,31 @@ def wheel_licences(wheels: Iterable[LockedWheel], paths: Mapping[str, Path]) -> 
     return {wheel.sha256: licences_in(paths[wheel.file]) for wheel in wheels}
 
 
+def installed_licences(
+    wheels: Iterable[LockedWheel], distributions: Iterable[PythonDistribution]
+) -> dict[str, tuple[str, ...]]:
+    """Read the licences of locked wheels from an image that they are installed in.
+
+    Args:
+        wheels: The locked wheels.
+        distributions: What a scan of the image found.
+
+    Returns:
+        sha256 of each wheel whose metadata the image has to its licences, as :func:`wheel_licences` gives them.
+    """
+    installed = {
+        (found.key, canonicalize_version(found.version)): found.metadata
+        for found in distributions
+        if found.environment.startswith(f"{VENV}/") and not found.vendored and found.metadata
+    }
+    found = {}
+    for wheel in wheels:
+        metadata = installed.get((canonicalize_name(wheel.name), canonicalize_version(wheel.version)))
+        if metadata is not None:
+            found[wheel.sha256] = metadata_licences(metadata)
+    return found
+
+
 def licences_in(wheel: Path) -> tuple[str, ...]:
     """The licences that a wheel's METADATA names; see :func:`declared_licences`."""
     with zipfile.ZipFile(wheel) as archive:
@@ -43,6 +73,13 @@ def licences_in(wheel: Path) -> tuple[str, ...]:
         str(headers.get("License-Expression", "")),
         str(headers.get("License", "")),
         [str(value) for value in headers.get_all("Classifier", [])],
+    )
+
+
+def metadata_licences(metadata: Mapping[str, Any]) -> tuple[str, ...]:
+    """The licences that metadata as a scan keeps it names; see :func:`declared_licences`."""
+    return declared_licences(
+        metadata.get("license-expression", ""), metadata.get("license", ""), metadata.get("classifier", ())
     )
 
 

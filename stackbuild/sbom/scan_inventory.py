@@ -18,7 +18,7 @@ from stackbuild.sbom.inventory import (
     pypi_purl,
     system_purl,
 )
-from stackbuild.sbom.licences import declared_licences
+from stackbuild.sbom.licences import metadata_licences
 from stackbuild.sbom.native import NativeLibraries, gpu_properties
 from stackbuild.sbom.python_graph import PythonGraph
 from stackbuild.sbom.system_graph import SystemGraph
@@ -128,11 +128,7 @@ class _ScanInventory:
             pypi_purl(found.key, found.version) if is_purl_name(found.key) else None,
             location=f"/{found.environment}",
             sha256=digest if algorithm == "sha256" and _is_sha256(digest) else "",
-            licences=declared_licences(
-                metadata.get("license-expression", ""),
-                metadata.get("license", ""),
-                metadata.get("classifier", ()),
-            ),
+            licences=metadata_licences(metadata),
             properties=_stated(properties),
             evidence=(self._evidence(_metadata_file(found, self._scan)),),
         )

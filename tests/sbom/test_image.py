@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,10 +9,8 @@ from cyclonedx.validation.json import JsonStrictValidator
 
 from stackbuild.sbom.check import check_references
 from stackbuild.sbom.image import write_sbom
-from stackbuild.sbom.licences import licences_in
 from stackbuild.spec.model import BootstrapBaseSpec, StackSpec
 from tests.lock.examples import bootstrap_base, deb, platform_lock, wheel
-from tests.support.wheels import make_wheel
 
 SPEC = StackSpec(
     schema_=1, name="example", base=BootstrapBaseSpec(bootstrap="debian", suite="bookworm"), python="3.11"
@@ -99,22 +96,3 @@ def test_dependencies_follow_the_lock() -> None:
 def test_references_that_the_schema_lets_through_are_found(document: dict[str, Any], problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
         check_references(json.dumps(document))
-
-
-@pytest.mark.parametrize(
-    ("metadata", "expected"),
-    [
-        (("License-Expression: BSD-3-Clause", "License: other"), ("BSD-3-Clause",)),
-        (("License: Apache 2.0",), ("Apache 2.0",)),
-        (("License: UNKNOWN", "Classifier: License :: OSI Approved :: MIT License"), ("MIT License",)),
-        (
-            ("License: A whole text\n        of several lines", "Classifier: License :: Public Domain"),
-            ("Public Domain",),
-        ),
-        ((), ()),
-    ],
-)
-def test_licences_come_from_the_wheels_metadata(
-    tmp_path: Path, metadata: tuple[str, ...], expected: tuple[str, ...]
-) -> None:
-    assert licences_in(make_wheel(tmp_path, "leaf", "1.0", metadata=metadata)) == expected
