@@ -55,6 +55,8 @@ reserved, is a SKIP that keeps the report from being complete; a gate with nothi
         "",
     ),
     "publish": ("Publishing and picking", ""),
+    "nightly": ("Nightly", ""),
+    "schedule": ("Jobs of a CI service: `stackbuild matrix`", ""),
 }
 
 

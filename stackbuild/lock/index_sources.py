@@ -56,8 +56,8 @@ class Indexes:
             project: Normalised name.
 
         Raises:
-            NotJudgedError: The index cannot be reached (``index-unreachable``) or wants a password
-                (``index-denied``).
+            NotJudgedError: The index cannot be reached (``index-unreachable``), limits its clients
+                (``index-rate-limited``) or wants a password (``index-denied``).
             LockError: Nothing says where the index is (``index-unknown``), or what it serves is no page.
         """
         key = (index, project)
@@ -149,7 +149,7 @@ def unreachable(index: str, url: str, error: TransferError) -> NotJudgedError:
     state = "limits its clients" if error.limiting else "cannot be reached"
     return NotJudgedError(
         f"the index {index} {state}: {error.reason}",
-        code="index-unreachable",
+        code="index-rate-limited" if error.limiting else "index-unreachable",
         where=str(urlsplit(url).hostname),
         do=next_step(error, f"the index {index}"),
     )

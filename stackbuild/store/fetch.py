@@ -25,7 +25,7 @@ from stackbuild.store.store import CHUNK, Store
 # How many whole transfers with a wrong hash are looked at before the line is called unreliable.
 _WHOLE_TRIES = 4
 # A changed file outweighs a bad line, and that a file that is nowhere.
-_GRAVEST_FIRST = ("artifact-changed", "transfer-corrupt", "index-unreachable")
+_GRAVEST_FIRST = ("artifact-changed", "transfer-corrupt", "index-unreachable", "index-rate-limited")
 
 
 @dataclass(frozen=True)
@@ -87,8 +87,8 @@ def fetch_all(
 
     Raises:
         LockError: A file was changed (``artifact-changed``) or no candidate has it (its ``not_found_code``).
-        NotJudgedError: A line that garbles (``transfer-corrupt``) or a server that is down or limiting
-            (``index-unreachable``).
+        NotJudgedError: A line that garbles (``transfer-corrupt``), or a server that is down
+            (``index-unreachable``) or limiting (``index-rate-limited``).
         BuildError: The disk is full (``disk-full``).
     """
     own = (http or HttpClient()).scoped()
@@ -231,7 +231,7 @@ class _Fetch:
         state = "limits its clients" if error.limiting else "cannot be reached"
         return NotJudgedError(
             f"{urlsplit(url).hostname} {state}: {error.reason}",
-            code="index-unreachable",
+            code="index-rate-limited" if error.limiting else "index-unreachable",
             where=self.request.name,
             do=f"{next_step(error, 'it')} What has arrived is resumed.",
         )

@@ -93,7 +93,7 @@ def test_a_limit_is_waited_out(server: LoopbackServer, store: Store) -> None:
 def test_a_limit_that_stays_is_not_judged(server: LoopbackServer, store: Store) -> None:
     server.misbehave("/a", Misbehaviour(status=429, headers={"Retry-After": "0"}))
     error = failure(store, request(server))
-    assert (error.code, int(error.exit_code)) == ("index-unreachable", 5)
+    assert (error.code, int(error.exit_code)) == ("index-rate-limited", 5)
     assert "127.0.0.1 limits its clients: 429" in error.what
     assert len(server.requested("/a")) == 3
 

@@ -1,0 +1,317 @@
+"""Whether every locked deb can still be had: listed, in a mirror's pool, on the snapshot archive, or nowhere."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+from urllib.parse import urlsplit
+
+from stackbuild.errors import LockError, NotJudgedError, StackbuildError
+from stackbuild.findings import Finding, Verdict
+from stackbuild.lock.apt_sources import AptRepository, at_mirrors, repository_uris
+from stackbuild.lock.deb_files import SUPERSEDED, deb_candidates
+from stackbuild.lock.deb_versions import compare_deb_versions, deb_version_key
+from stackbuild.lock.model import BootstrapBaseLock, LockedDeb, PlatformLock
+from stackbuild.nightly.inputs_apt_lists import AptLists, ListedDeb
+from stackbuild.nightly.inputs_probe import Probe
+from stackbuild.nightly.outcome import finding_of_error
+from stackbuild.site_config import SiteConfig
+from stackbuild.store.http import HttpClient, RefusedError, TransferError, next_step
+from stackbuild.store.parallel import in_parallel
+
+_AT_A_TIME = 8
+
+
+@dataclass(frozen=True)
+class DebLists:
+    """What the repositories of a platform list today of its debs, and which could not be read.
+
+    Attributes:
+        listed: Package name to what is listed of it.
+        read: Names of the repositories of which at least one suite was read.
+        failed: Errors by repository name; a suite that is gone is a LockError.
+    """
+
+    listed: Mapping[str, tuple[ListedDeb, ...]]
+    read: frozenset[str]
+    failed: Mapping[str, StackbuildError]
+
+    def newest(self, deb: LockedDeb) -> ListedDeb | None:
+        """The newest that is listed of a deb's package for its architecture; None when nothing is."""
+        found = [
+            item for item in self.listed.get(deb.name, ()) if item.architecture in (deb.architecture, "all")
+        ]
+        return max(found, key=lambda item: deb_version_key(item.version), default=None)
+
+    def superseding(self, deb: LockedDeb) -> ListedDeb | None:
+        """What is newer than the locked deb, if anything."""
+        newest = self.newest(deb)
+        if newest is None or compare_deb_versions(newest.version, deb.version) <= 0:
+            return None
+        return newest
+
+
+def all_debs(lock: PlatformLock) -> tuple[tuple[LockedDeb, str], ...]:
+    """Every deb of a platform with a moment at which it was current: those of a bootstrapped base, then the rest."""
+    base = lock.base
+    own = base.debs if isinstance(base, BootstrapBaseLock) else ()
+    return (*((deb, base.created) for deb in own), *((deb, lock.created) for deb in lock.debs))
+
+
+def read_deb_lists(
+    lock: PlatformLock,
+    architecture: str,
+    repositories: Sequence[AptRepository],
+    *,
+    site: SiteConfig,
+    lists: AptLists,
+    http: HttpClient,
+) -> DebLists:
+    """Read the lists of all suites, several at a time.
+
+    Args:
+        lock: Whose debs are looked for.
+        architecture: Debian's name, for example ``amd64``.
+        repositories: What the base and the spec name.
+        site: Its mirrors take their places.
+        lists: Reads one suite.
+        http: The client that ``lists`` uses; it is stopped when the run is interrupted.
+    """
+    names = frozenset(deb.name for deb, _ in all_debs(lock))
+    wanted = {deb.repository for deb, _ in all_debs(lock)}
+    pairs = [
+        (repository, original.name)
+        for original, repository in zip(
+            repositories, at_mirrors(repositories, site.repositories), strict=True
+        )
+        if original.name in wanted
+    ]
+
+    def read(pair: tuple[AptRepository, str]) -> tuple[ListedDeb, ...] | StackbuildError:
+        try:
+            return lists.read(*pair, architecture, names)
+        except (LockError, NotJudgedError) as error:
+            return error
+
+    listed: dict[str, tuple[ListedDeb, ...]] = {}
+    failed: dict[str, StackbuildError] = {}
+    was_read: set[str] = set()
+    answers = in_parallel(read, list(dict.fromkeys(pairs)), http=http, jobs=_AT_A_TIME)
+    for (_, name), answer in zip(dict.fromkeys(pairs), answers, strict=True):
+        if isinstance(answer, StackbuildError):
+            failed.setdefault(name, answer)
+            continue
+        was_read.add(name)
+        for item in answer:
+            listed[item.name] = (*listed.get(item.name, ()), item)
+    return DebLists(listed, frozenset(was_read), failed)
+
+
+class DebCheck:
+    """The check of one platform's debs.
+
+    Args:
+        lock: Its debs are checked.
+        repositories: What the base and the spec name.
+        lists: What the repositories list today.
+        site: Mirrors and snapshot archive.
+        probe: Asks pools and snapshot for what is not listed.
+        http: The client; it is stopped when the run is interrupted.
+    """
+
+    def __init__(
+        self,
+        lock: PlatformLock,
+        repositories: Sequence[AptRepository],
+        lists: DebLists,
+        *,
+        site: SiteConfig,
+        probe: Probe,
+        http: HttpClient,
+    ) -> None:
+        self._debs = all_debs(lock)
+        self._uris = repository_uris(repositories, site.repositories)
+        self._lists = lists
+        self._site = site
+        self._probe = probe
+        self._http = http
+
+    def run(self) -> Iterator[Finding]:
+        """Gates ``deb-superseded``, ``artifact-changed``, and the error of each repository that cannot be asked."""
+        answers = in_parallel(self._check, self._debs, http=self._http, jobs=_AT_A_TIME)
+        unasked: dict[tuple[str, str], tuple[StackbuildError, list[str]]] = {}
+        unplaced: dict[str, list[str]] = {}
+        good: list[LockedDeb] = []
+        for (deb, _), answer in zip(self._debs, answers, strict=True):
+            if isinstance(answer, StackbuildError):
+                unasked.setdefault((deb.repository, answer.code), (answer, []))[1].append(_name(deb))
+            elif answer == "unplaced":
+                unplaced.setdefault(deb.repository, []).append(_name(deb))
+            elif answer == "listed":
+                good.append(deb)
+            else:
+                yield answer
+        for (repository, _), (error, names) in unasked.items():
+            finding = finding_of_error(error, subject=f"repository {repository}", details={"debs": names})
+            told = f"{finding.summary} {_count(len(names))} of it could not be checked."
+            yield finding.model_copy(update={"summary": told})
+        for repository, error in self._lists.failed.items():
+            if not any(name == repository for name, _ in unasked):
+                yield finding_of_error(error, subject=f"repository {repository}", verdict=Verdict.WARN)
+        for repository, names in unplaced.items():
+            yield _unplaced(repository, names)
+        if good:
+            yield _served(good, len(self._debs))
+
+    def _check(
+        self, item: tuple[LockedDeb, str]
+    ) -> Finding | StackbuildError | Literal["listed", "unplaced"]:
+        deb, created = item
+        same = [
+            found
+            for found in self._lists.listed.get(deb.name, ())
+            if (found.version, found.architecture) == (deb.version, deb.architecture)
+            and found.repository == deb.repository
+        ]
+        if any(found.sha256 == deb.sha256 for found in same):
+            return "listed"
+        if same:
+            return _changed(deb, same[0])
+        failure = self._lists.failed.get(deb.repository)
+        if isinstance(failure, NotJudgedError):
+            return failure
+        candidates = deb_candidates(deb, self._uris, created=created, snapshot=self._site.snapshot)
+        if not candidates:
+            return "unplaced"
+        return self._probed(deb, candidates)
+
+    def _probed(
+        self, deb: LockedDeb, candidates: Sequence[str]
+    ) -> Finding | StackbuildError | Literal["listed"]:
+        trouble: StackbuildError | None = None
+        snapshot = self._site.snapshot is not None
+        for number, url in enumerate(candidates):
+            try:
+                size = self._probe.size(url)
+            except (TransferError, RefusedError) as error:
+                trouble = trouble or _unreachable(deb.repository, url, error)
+                continue
+            if size is None:
+                continue
+            if size not in (-1, deb.size):
+                return _other_size(deb, url, size)
+            archived = snapshot and number == len(candidates) - 1
+            if not archived and deb.repository not in self._lists.read:
+                # Nobody knows its suite, so what a mirror's pool has is all there is to ask.
+                return "listed"
+            return _superseded(deb, self._lists.superseding(deb), "snapshot" if archived else "pool")
+        return trouble or _superseded(deb, self._lists.superseding(deb), "nowhere")
+
+
+def _unreachable(repository: str, url: str, error: TransferError | RefusedError) -> NotJudgedError:
+    limiting = isinstance(error, TransferError) and error.limiting
+    return NotJudgedError(
+        f"the repository {repository} {'limits its clients' if limiting else 'cannot be asked'}: {error}",
+        code="index-rate-limited" if limiting else "repository-unreachable",
+        where=str(urlsplit(url).hostname),
+        do=next_step(error, f"the repository {repository}")
+        if isinstance(error, TransferError)
+        else f"Map the repository {repository} to a mirror that lets you in, in the site file.",
+    )
+
+
+def _changed(deb: LockedDeb, listed: ListedDeb) -> Finding:
+    return Finding(
+        code="artifact-changed",
+        verdict=Verdict.FAIL,
+        subject=_name(deb),
+        measured=f"sha256 {listed.sha256}",
+        required=f"sha256 {deb.sha256} ({deb.size} bytes)",
+        summary=f"The repository {deb.repository} now lists another file as {_name(deb)}: sha256 {listed.sha256}, "
+        f"locked sha256 {deb.sha256}.",
+        next_step="Find out who changed it before anything is built from it. Only if the new file is wanted, lock"
+        f" again with --upgrade {deb.name}.",
+        details={"repository": deb.repository, "path": deb.path},
+    )
+
+
+def _other_size(deb: LockedDeb, url: str, size: int) -> Finding:
+    return Finding(
+        code="artifact-changed",
+        verdict=Verdict.FAIL,
+        subject=_name(deb),
+        measured=f"{size} bytes",
+        required=f"sha256 {deb.sha256} ({deb.size} bytes)",
+        summary=f"{urlsplit(url).hostname} has {size} bytes as {_name(deb)}, and {deb.size} are locked.",
+        next_step="Find out who changed it before anything is built from it; a mirror that is being filled is right"
+        " again within the hour.",
+        details={"repository": deb.repository, "path": deb.path},
+    )
+
+
+def _superseded(
+    deb: LockedDeb, newer: ListedDeb | None, where: Literal["pool", "snapshot", "nowhere"]
+) -> Finding:
+    by = f", superseded by {newer.version}" if newer is not None else ""
+    still = {
+        "pool": "is listed no more{by}; its file is still in the mirror's pool, for a while",
+        "snapshot": "is gone from the mirror{by}; the snapshot archive has it",
+        "nowhere": "can be had nowhere any more{by}: neither the mirror nor a snapshot archive has it",
+    }[where].format(by=by)
+    return Finding(
+        code=SUPERSEDED,
+        verdict=Verdict.FAIL if where == "nowhere" else Verdict.WARN,
+        subject=_name(deb),
+        measured=newer.version if newer is not None else "not listed",
+        required=deb.version,
+        summary=f"{deb.name} {deb.version} of the repository {deb.repository} {still}.",
+        next_step=f"Lock again with --upgrade {deb.name}"
+        + (
+            ", or name a snapshot archive in the site file."
+            if where == "nowhere"
+            else "; until then it is fetched from there."
+            if where == "snapshot"
+            else " before the mirror drops it, or name a snapshot archive in the site file."
+        ),
+        details={
+            "repository": deb.repository,
+            "path": deb.path,
+            "found": where,
+            "superseded-by": newer.version if newer is not None else "",
+        },
+    )
+
+
+def _unplaced(repository: str, names: Sequence[str]) -> Finding:
+    return Finding(
+        code="inputs-unplaced",
+        verdict=Verdict.SKIP,
+        subject=f"repository {repository}",
+        measured=f"{len(names)} debs",
+        summary=f"Nothing says where the repository {repository} is, so {_count(len(names))} of it were not asked for.",
+        next_step=f"Write [repositories] {repository} = URL in the site file, or let an engine read the base's sources.",
+        details={"debs": list(names)},
+    )
+
+
+def _served(good: Sequence[LockedDeb], total: int) -> Finding:
+    places = Counter(deb.repository for deb in good)
+    told = ", ".join(f"{count} of {repository}" for repository, count in sorted(places.items()))
+    return Finding(
+        code="inputs-served",
+        verdict=Verdict.PASS,
+        subject="debs",
+        measured=f"{len(good)} of {total}",
+        required=str(total),
+        summary=f"{_count(len(good))} of {total} are served as they were locked ({told}).",
+    )
+
+
+def _name(deb: LockedDeb) -> str:
+    return f"{deb.name} {deb.version}"
+
+
+def _count(number: int) -> str:
+    return f"{number} deb{'' if number == 1 else 's'}"
