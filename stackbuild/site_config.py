@@ -9,7 +9,7 @@ import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import unquote, urlsplit
 
 from pydantic import Field, ValidationError, field_validator, model_validator
@@ -23,6 +23,10 @@ SITE_FILE = "stackbuild.toml"
 PYTORCH_CHANNELS = "https://download.pytorch.org/whl"
 PYTORCH_PREFIX = "pytorch-"
 DEFAULT_INDEX = "default"
+
+# A machine without a GPU, or with GPUs of one compute capability; amd64 unless it says otherwise.
+RunnerKind = Annotated[str, Field(pattern=r"^(cpu|sm_[0-9]{2,3})(-arm64)?$")]
+RunnerLabel = Annotated[str, Field(pattern=r"^[^\x00-\x1f]+$")]
 
 _TABLES = {"indexes", "registries", "repositories"}
 
@@ -66,6 +70,10 @@ class SiteConfig(FrozenModel):
     layer_cache: str | None = Field(
         default=None, description="repository of a registry that has layers by the hash of what made them"
     )
+    runners: dict[RunnerKind, tuple[RunnerLabel, ...]] = Field(
+        default_factory=dict,
+        description="kind of machine (cpu, sm_90, with -arm64 behind it there) to the labels of its CI runners",
+    )
     policy: Policy = Field(
         default_factory=Policy.model_construct,
         description="what this site allows and how grave it takes things",
@@ -77,6 +85,13 @@ class SiteConfig(FrozenModel):
         if not isinstance(value, Mapping):
             return value
         return {name: _location(place) if isinstance(place, str) else place for name, place in value.items()}
+
+    @field_validator("runners", mode="before")
+    @classmethod
+    def _one_label(cls, value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            return value
+        return {kind: (labels,) if isinstance(labels, str) else labels for kind, labels in value.items()}
 
     def index(self, name: str, *, url: str | None = None) -> IndexLocation | None:
         """Return where the index ``name`` is.
@@ -122,7 +137,7 @@ def load_site_config(start: Path, environ: Mapping[str, str] | None = None) -> S
     """
     environ = os.environ if environ is None else environ
     data: dict[str, Any] = {}
-    path = _find(start, environ)
+    path = site_file(start, environ)
     if path is not None:
         data = _anchored(_read(path), path.parent)
     overlay = _anchored(_from_environment(environ), start)
@@ -144,7 +159,19 @@ def load_site_config(start: Path, environ: Mapping[str, str] | None = None) -> S
         ) from error
 
 
-def _find(start: Path, environ: Mapping[str, str]) -> Path | None:
+def site_file(start: Path, environ: Mapping[str, str]) -> Path | None:
+    """The site file that holds in a folder: ``$STACKBUILD_CONFIG``, or the nearest ``stackbuild.toml`` upwards.
+
+    Args:
+        start: The folder to begin at.
+        environ: The environment.
+
+    Returns:
+        Its path; None when there is none.
+
+    Raises:
+        UsageError: ``site-config-invalid``: the file that the variable names does not exist.
+    """
     named = environ.get("STACKBUILD_CONFIG")
     if named:
         path = Path(named)

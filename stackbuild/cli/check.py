@@ -143,6 +143,7 @@ def _subjects(
     from stackbuild.compat.offer import target_offer
     from stackbuild.compat.subjects import subject_of_stack
     from stackbuild.lock.path import lock_path
+    from stackbuild.spec.load import load_specs
 
     found: list[tuple[tuple[Subject, ...], HostOffer | None]] = []
     paths = here.stacks((), everything=True) if everything else []
@@ -151,8 +152,8 @@ def _subjects(
             found.append(((_image_subject(here, name, None, facts),), None))
         else:
             paths.append(here.stack(name))
-    for path, loaded in _loaded(paths):
-        spec = loaded.spec
+    for loaded in load_specs(paths):
+        path, spec = loaded.path, loaded.spec
         specs[str(path)] = loaded
         gpus = loaded.where("target", "gpus")
         wanted = spec.target.driver or spec.target.gpus
@@ -164,29 +165,6 @@ def _subjects(
         lock, stale = _lock(loaded) if lock_path(path).exists() else (None, "")
         found.append((subject_of_stack(spec, str(path), lock, stale, facts), target))
     return found
-
-
-def _loaded(paths: list[Path]) -> list[tuple[Path, LoadedSpec]]:
-    """The specs; when some are not valid, one error with what is wrong in each."""
-    from stackbuild.errors import SpecError
-    from stackbuild.spec.load import load_spec
-
-    loaded: list[tuple[Path, LoadedSpec]] = []
-    broken: list[SpecError] = []
-    for path in paths:
-        try:
-            loaded.append((path, load_spec(path)))
-        except SpecError as error:
-            broken.append(error)
-    if len(broken) == 1:
-        raise broken[0]
-    if broken:
-        raise SpecError(
-            f"{len(broken)} of {len(paths)} specs are not valid",
-            detail="\n".join(str(error) for error in broken),
-            problems=[problem for error in broken for problem in error.problems],
-        )
-    return loaded
 
 
 def _lock(loaded: LoadedSpec) -> tuple[Lock, str]:

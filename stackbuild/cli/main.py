@@ -36,6 +36,7 @@ COMMANDS = {
     "publish": ("stackbuild.cli.publish", "Judge an image in its registry, then tag it for others."),
     "inspect": ("stackbuild.cli.inspect", "Show what an image stands for."),
     "pick": ("stackbuild.cli.pick", "Choose the best tag of a repository for a host."),
+    "matrix": ("stackbuild.cli.matrix", "List the jobs of a CI service: build, judge, promote."),
     "host": ("stackbuild.cli.host", "Show this host's drivers and GPUs and what they can run."),
     "explain": ("stackbuild.cli.explain", "Explain a code or a pasted error message."),
     "facts": ("stackbuild.cli.facts", "Show the compatibility facts and their sources."),

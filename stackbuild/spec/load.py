@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from stackbuild.spec.validate import valid_part, validate
 from stackbuild.spec.yaml_tree import Place, YamlReader, YamlTree
 
 STACKS_FOLDER = "stacks"
-_SUFFIXES = (".yaml", ".yml")
+SUFFIXES = (".yaml", ".yml")
 
 
 @dataclass(frozen=True)
@@ -82,6 +82,33 @@ def load_spec(path: Path) -> LoadedSpec:
     return LoadedSpec(spec, path, hashlib.sha256(content).hexdigest(), tree.values)
 
 
+def load_specs(paths: Iterable[Path]) -> list[LoadedSpec]:
+    """Load several specs.
+
+    Args:
+        paths: The YAML files.
+
+    Raises:
+        SpecError: Some are not valid: one error with what is wrong in each.
+    """
+    loaded: list[LoadedSpec] = []
+    broken: list[SpecError] = []
+    for path in paths:
+        try:
+            loaded.append(load_spec(path))
+        except SpecError as error:
+            broken.append(error)
+    if len(broken) == 1:
+        raise broken[0]
+    if broken:
+        raise SpecError(
+            f"{len(broken)} of {len(broken) + len(loaded)} specs are not valid",
+            detail="\n".join(str(error) for error in broken),
+            problems=[problem for error in broken for problem in error.problems],
+        )
+    return loaded
+
+
 def _read(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
@@ -139,7 +166,7 @@ def list_stacks(start: Path) -> list[Path]:
     folder = stacks_folder(start.absolute())
     if folder is None:
         return []
-    return sorted(path for path in folder.iterdir() if path.suffix in _SUFFIXES and path.is_file())
+    return sorted(path for path in folder.iterdir() if path.suffix in SUFFIXES and path.is_file())
 
 
 def find_stack(name_or_path: str, start: Path) -> Path:
@@ -152,8 +179,8 @@ def find_stack(name_or_path: str, start: Path) -> Path:
     Raises:
         SpecError: There is none (``spec-not-found``); the nearest name is suggested.
     """
-    is_path = "/" in name_or_path or name_or_path.endswith(_SUFFIXES)
-    if is_path and name_or_path.endswith(_SUFFIXES):
+    is_path = "/" in name_or_path or name_or_path.endswith(SUFFIXES)
+    if is_path and name_or_path.endswith(SUFFIXES):
         path = start / name_or_path
         if path.is_file():
             return path

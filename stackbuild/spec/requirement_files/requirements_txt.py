@@ -22,6 +22,7 @@ from stackbuild.spec.torch_channels import is_root_channel, suggested_channel
 
 _COMMENT = re.compile(r"(^|\s)#.*$")
 _HASH = re.compile(r"(?:^|\s)--hash(?:=|\s+)(\S+)")
+_INCLUDE = re.compile(r"(?:--requirement|--constraint|-r|-c)\s*=?\s*(.+)$")
 _LOCAL = re.compile(r"^(\.{0,2}/|\.{1,2}$|file:)")
 
 # Options that change nothing here, since every file is a wheel with a locked hash.
@@ -77,6 +78,31 @@ def read_requirements_txt(path: Path, selection: Selection) -> FileContent:
     if collected.problems:
         raise SpecError.of(str(path), collected.problems)
     return FileContent(tuple(collected.direct), tuple(collected.constraints), tuple(collected.pins))
+
+
+def included_files(path: Path) -> tuple[Path, ...]:
+    """The file and all that it includes (``-r``, ``-c``), missing ones too; nothing in them is judged.
+
+    Args:
+        path: A requirements file.
+    """
+    found: dict[Path, Path] = {}
+
+    def visit(file: Path) -> None:
+        if file.resolve() in found:
+            return
+        found[file.resolve()] = file
+        try:
+            text = read_text(file)
+        except SpecError:
+            return  # whoever takes requirements from it tells
+        for _, line in _logical_lines(text):
+            included = _INCLUDE.match(line)
+            if included is not None and "://" not in included[1]:
+                visit(file.parent / included[1].strip().strip("\"'"))
+
+    visit(path)
+    return tuple(found.values())
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
