@@ -55,6 +55,7 @@ reserved, is a SKIP that keeps the report from being complete; a gate with nothi
         "",
     ),
     "publish": ("Publishing and picking", ""),
+    "history": ("History of nights", ""),
     "drift": (
         "Drift: `stackbuild diff`",
         "Drift is exit code 6, whatever the verdicts are; a WARN says what differs and why it matters.\n",
