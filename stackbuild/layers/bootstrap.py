@@ -30,6 +30,7 @@ from stackbuild.layers.interface import layer_key
 from stackbuild.layers.machine_unique import action_for, image_xattrs
 from stackbuild.layers.tar_writer import MTIME, LayerTarWriter, Sink
 from stackbuild.layers.tree import FileTree
+from stackbuild.lock.model import LockedDeb
 from stackbuild.store.disk import disk_full_as_error
 
 _VERSION = 1
@@ -67,9 +68,9 @@ _DISK_FULL = "No space left on device"
 _GRACE = 30.0  # seconds that mmdebstrap gets to unmount and clean up
 
 
-def bootstrap_key(debs: Sequence[LocalDeb], suite: str, sources: str) -> str:
-    """Hash of all that decides the root file system's bytes."""
-    packages = sorted((deb.name, deb.version, deb.architecture, deb.sha256) for deb, _ in debs)
+def bootstrap_key(debs: Sequence[LockedDeb], suite: str, sources: str) -> str:
+    """Hash of all that decides the root file system's bytes; it needs no deb at hand."""
+    packages = sorted((deb.name, deb.version, deb.architecture, deb.sha256) for deb in debs)
     return layer_key("bootstrap", _VERSION, [packages, suite, sources, DPKG_CONFIGURATION, MTIME])
 
 

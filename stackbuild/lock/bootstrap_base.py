@@ -47,7 +47,7 @@ def make_bootstrap_layer(
     http: HttpClient | None = None,
     observer: Observer,
 ) -> StoredLayer:
-    """The root file system of these debs, made where the store has it not.
+    """The root file system of these debs; where the store has it, no deb is fetched.
 
     Args:
         debs: Every deb of the base.
@@ -65,14 +65,14 @@ def make_bootstrap_layer(
     """
     repositories = mmdebstrap_repositories(suite)
     sources = sources_text(without_host_options(repositories))
+    ordered = _in_name_order(debs)
+    key = bootstrap_key(ordered, suite, sources)
     with store.lock(f"bootstrap {suite}", observer=observer):
-        local = _in_name_order(debs)
-        files = fetch_debs(
-            local, repositories, created=created, store=store, site=site, http=http, observer=observer
-        )
-        key = bootstrap_key(files, suite, sources)
         layer = store.layer(key)
         if layer is None:
+            files = fetch_debs(
+                ordered, repositories, created=created, store=store, site=site, http=http, observer=observer
+            )
             observer.stage("base", f"bootstrap {suite}")
             with store.new_layer(key) as sink:
                 bootstrap_rootfs(files, suite, sources, sink)

@@ -95,7 +95,9 @@ def debian_base(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Ite
         with target.open("wb") as sink:
             bootstrap_rootfs(debs, "bookworm", BASE_SOURCES, sink)
 
-    rootfs = cached(f"bootstrap/{bootstrap_key(debs, 'bookworm', BASE_SOURCES)}.tar", make)
+    rootfs = cached(
+        f"bootstrap/{bootstrap_key([deb for deb, _ in debs], 'bookworm', BASE_SOURCES)}.tar", make
+    )
     with rootfs.open("rb") as stream:
         tree = FileTree.from_tar(stream)
     for image in _loaded(engine, "debian-base", rootfs):

@@ -18,9 +18,21 @@ import pytest
 from stackbuild.engine.docker_engine import Engine
 from stackbuild.errors import BuildError, NotJudgedError
 from stackbuild.layers.bootstrap import bootstrap_key, bootstrap_rootfs
+from stackbuild.lock.apt_sources import sources_text
+from stackbuild.lock.bootstrap_base import bootstrap_layer
+from stackbuild.lock.mmdebstrap import mmdebstrap_repositories, without_host_options
+from stackbuild.lock.model import BootstrapBaseLock
+from stackbuild.progress import SilentObserver
+from stackbuild.publish.layer_cache import LayerCache, SharedStore
+from stackbuild.registry.client import RegistryClient
+from stackbuild.site_config import SiteConfig
+from stackbuild.store.store import Store
+from tests.build.stacks import CREATED
 from tests.engine.conftest import BASE_SOURCES, DebianBase
 from tests.support.bookworm_debs import lock_deb, lock_debs
 from tests.support.debs import make_deb
+from tests.support.loopback import LoopbackServer, Response
+from tests.support.registry import Registry
 
 pytestmark = pytest.mark.engine
 
@@ -128,8 +140,8 @@ def test_an_interrupt_leaves_nothing_behind(debian_base: DebianBase, tmp_path: P
 
 
 def test_the_key_moves_with_debs_and_sources(tmp_path: Path) -> None:
-    one = lock_deb(make_deb(tmp_path, "one", "1"))
-    two = lock_deb(make_deb(tmp_path, "two", "1"))
+    one, _ = lock_deb(make_deb(tmp_path, "one", "1"))
+    two, _ = lock_deb(make_deb(tmp_path, "two", "1"))
     keys = {
         bootstrap_key([one], "bookworm", ""),
         bootstrap_key([one, two], "bookworm", ""),
@@ -137,6 +149,32 @@ def test_the_key_moves_with_debs_and_sources(tmp_path: Path) -> None:
     }
     assert len(keys) == 3
     assert bootstrap_key([two, one], "bookworm", "") == bootstrap_key([one, two], "bookworm", "")
+
+
+def test_a_base_that_the_layer_cache_has_needs_no_deb(registry: Registry, tmp_path: Path) -> None:
+    deb, path = lock_deb(make_deb(tmp_path / "pool", "one", "1"))
+    base = BootstrapBaseLock(
+        distribution="debian", suite="bookworm", debs=(deb,), diff_id=f"sha256:{'f' * 64}", created=CREATED
+    )
+    with RegistryClient() as client, LoopbackServer(lambda _: Response(404)) as mirror:
+        cache = LayerCache(client, f"{registry.address}/team/bootstrap-{tmp_path.name}")
+        site = SiteConfig(repositories={"debian": mirror.url, "debian-security": mirror.url})
+        first = Store(tmp_path / "first")
+        sources = sources_text(without_host_options(mmdebstrap_repositories("bookworm")))
+        with first.new_layer(bootstrap_key([deb], "bookworm", sources)) as sink:
+            sink.write(path.read_bytes())
+        assert sink.layer is not None
+        assert cache.push(sink.layer, first)
+
+        second = SharedStore(tmp_path / "second", cache, lambda _: None)
+        locked = base.model_copy(update={"diff_id": sink.layer.diff_id})
+        found = bootstrap_layer(locked, store=second, site=site, observer=SilentObserver())
+        assert found.path.read_bytes() == path.read_bytes()
+        assert mirror.requests == []
+        # The cache's word is not enough: a base that is not the locked one is refused.
+        with pytest.raises(BuildError) as differs:
+            bootstrap_layer(base, store=second, site=site, observer=SilentObserver())
+        assert differs.value.code == "bootstrap-differs"
 
 
 def _sha256(path: Path) -> str:
