@@ -2,39 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from stackbuild.errors import LockError, StackbuildError
 from stackbuild.findings import Finding
-from stackbuild.lock.index_bindings import Bindings, bind, wheel_name_of
-from stackbuild.lock.index_metadata import MetadataReader
-from stackbuild.lock.index_page import IndexFile
-from stackbuild.lock.index_router import IndexRouter
-from stackbuild.lock.index_sources import URL_INDEX, Indexes
+from stackbuild.lock.index_bindings import wheel_name_of
+from stackbuild.lock.index_sources import URL_INDEX
 from stackbuild.lock.model import LockedWheel, OsLock, PythonLock
-from stackbuild.lock.wheels_choice import best_wheel, require_published
-from stackbuild.lock.wheels_dependencies import applies, dependencies_of
+from stackbuild.lock.wheels_dependencies import dependencies_of
 from stackbuild.lock.wheels_fetch import fetch_wheels, wheel_candidates
 from stackbuild.lock.wheels_findings import index_hashes, mixed_cuda_majors, older_for_a_wheel
 from stackbuild.lock.wheels_group import group_of
-from stackbuild.lock.wheels_request import Request, request_of
-from stackbuild.lock.wheels_target import Target
-from stackbuild.lock.wheels_uv import Question, Upgrade, default_index_url, resolve
+from stackbuild.lock.wheels_resolution import AT_A_TIME, Chosen, WheelResolution, wheel_resolution
+from stackbuild.lock.wheels_uv import Upgrade
 from stackbuild.progress import Observer
 from stackbuild.site_config import SiteConfig
-from stackbuild.spec.model import FrameworkSpec, Platform, StackSpec, WheelUrl
+from stackbuild.spec.model import Platform, StackSpec
 from stackbuild.store.fetch import FetchRequest, fetch_all
 from stackbuild.store.http import HttpClient
 from stackbuild.store.parallel import in_parallel
 from stackbuild.store.store import Store
 
 __all__ = ["WheelsResult", "fetch_wheels", "lock_wheels", "wheel_candidates"]
-
-_AT_A_TIME = 8
 
 
 @dataclass(frozen=True)
@@ -80,74 +72,48 @@ def lock_wheels(
             ``mixed-cuda-majors``, ``requirement-invalid``, or what resolving ``auto`` gives.
         NotJudgedError: ``index-unreachable``, ``index-denied``, ``transfer-corrupt``, ``resolver-failed``.
     """
-    job = _WheelLocking(
-        spec=spec,
-        request=request_of(spec, requirements, lambda item: applies(item, Target.of(python, os, platform))),
-        target=Target.of(python, os, platform),
+    resolution = wheel_resolution(
+        spec,
+        requirements,
+        python=python,
+        os=os,
+        platform=platform,
         site=site,
         store=store,
-        http=(http or HttpClient(site.ca_bundle)).scoped(),
-        previous={wheel.name: wheel for wheel in previous},
-        upgrade=upgrade if upgrade == "all" else frozenset(map(canonicalize_name, upgrade)),
+        previous=previous,
         observer=observer,
+        http=http,
     )
-    return job.run()
-
-
-@dataclass(frozen=True)
-class _Chosen:
-    """A file that was chosen for a package, with the record of the previous lock when it is still the same."""
-
-    package: str
-    version: str
-    index: str
-    file: IndexFile
-    kept: LockedWheel | None
+    moving: Upgrade = upgrade if upgrade == "all" else frozenset(map(canonicalize_name, upgrade))
+    return _WheelLocking(resolution, moving).run()
 
 
 @dataclass(frozen=True)
 class _WheelLocking:
-    spec: StackSpec
-    request: Request
-    target: Target
-    site: SiteConfig
-    store: Store
-    http: HttpClient
-    previous: Mapping[str, LockedWheel]
+    resolution: WheelResolution
     upgrade: Upgrade
-    observer: Observer
 
     def run(self) -> WheelsResult:
-        if not self.request.direct:
+        resolution = self.resolution
+        request, spec = resolution.request, resolution.spec
+        chosen = resolution.chosen(self.upgrade)
+        if not chosen:
             return WheelsResult(())
-        bindings = bind(self.spec, self._variant)
-        indexes = Indexes(
-            self.site,
-            self.spec.indexes,
-            default_url=default_index_url,
-            http=self.http,
-            observer=self.observer,
-        )
-        metadata = MetadataReader(http=self.http, store=self.store, observer=self.observer)
-        self._add_wheels_by_url(indexes)
-        router = IndexRouter(indexes, bindings, metadata)
-        self._require_published(router, bindings)
-        versions = self._resolved(router)
-        chosen = [self._choose(router, bindings, package, version) for package, version in versions.items()]
         measured = self._measured(chosen)
         by_name = {item.package: item for item in chosen}
+        metadata = resolution.metadata
         read = in_parallel(
-            lambda item: metadata.read(item.index, item.file), chosen, http=self.http, jobs=_AT_A_TIME
+            lambda item: metadata.read(item.index, item.file), chosen, http=resolution.http, jobs=AT_A_TIME
         )
         metadata_of = dict(zip(by_name, read, strict=True))
         dependencies = dependencies_of(
             by_name,
             metadata_of.__getitem__,
-            (*self.request.direct, *self.request.overrides),
-            self.target,
+            (*request.direct, *request.overrides),
+            resolution.target,
         )
-        frameworks = frozenset(map(canonicalize_name, self.spec.frameworks))
-        urls = {wheel_name_of(item.url): item.url for item in self.request.urls}
+        frameworks = frozenset(map(canonicalize_name, spec.frameworks))
+        urls = {wheel_name_of(item.url): item.url for item in request.urls}
         wheels = tuple(
             LockedWheel(
                 name=item.package,
@@ -160,142 +126,36 @@ class _WheelLocking:
                 uploaded=item.kept.uploaded if item.kept else item.file.uploaded,
                 group=group_of(item.package, frameworks),
                 requires=dependencies.requires[item.package],
-                requested=item.package in self.request.named,
+                requested=item.package in request.named,
             )
             for item in sorted(chosen, key=lambda item: item.package)
         )
         stated = {
             item.file.name: item.file.sha256
             for item in chosen
-            if not self._trusted(item) and not indexes.is_folder(item.index)
+            if not self._trusted(item) and not resolution.indexes.is_folder(item.index)
         }
         findings = (
-            *mixed_cuda_majors(wheels, self.spec.waivers),
+            *mixed_cuda_majors(wheels, spec.waivers),
             *index_hashes(stated, wheels),
             *older_for_a_wheel(
                 wheels,
-                lambda package: router.files(package) or (),
+                lambda package: resolution.router.files(package) or (),
                 self._asked(dependencies.asked),
-                self.request.prereleases,
-                self.target,
+                request.prereleases,
+                resolution.target,
             ),
         )
         return WheelsResult(wheels, findings)
 
-    def _variant(self, package: str, framework: FrameworkSpec) -> str:
-        if framework.variant != "auto":
-            return str(framework.variant)
-        # Only a spec with `auto` pays for reading the fact tables.
-        from stackbuild.compat.variants import resolve_auto_variant
-        from stackbuild.facts.tables import Facts
-
-        torch = self.request.pinned("torch")
-        if torch is None:
-            raise LockError(
-                f"frameworks.{package}.variant is auto, and torch is not pinned to one version",
-                code="auto-without-version",
-                do="Name frameworks.torch.version, or a variant such as cu130.",
-            )
-        choice = resolve_auto_variant(torch.public, self.spec.target, Facts())
-        self.observer.note(f"variant auto is {choice.variant} for torch {torch.public}")
-        return choice.variant
-
-    def _add_wheels_by_url(self, indexes: Indexes) -> None:
-        def name(item: WheelUrl) -> str:
-            return item.url.rpartition("/")[2].replace("%2B", "+")
-
-        requests = [
-            FetchRequest(name(item), (item.url,), item.sha256, not_found_code="wheel-not-found")
-            for item in self.request.urls
-        ]
-        paths = fetch_all(requests, self.store, observer=self.observer, http=self.http) if requests else {}
-        for item in self.request.urls:
-            path = paths[name(item)]
-            size = path.stat().st_size
-            indexes.add_file(
-                wheel_name_of(item.url), IndexFile(name(item), str(path), sha256=item.sha256, size=size)
-            )
-
-    def _require_published(self, router: IndexRouter, bindings: Bindings) -> None:
-        self.observer.stage(
-            "wheels", f"asking for {len(self.request.direct)} package{'s' * (len(self.request.direct) != 1)}"
-        )
-
-        def check(requirement: Requirement) -> None:
-            package = canonicalize_name(requirement.name)
-            require_published(requirement, router.files(package), bindings.index_of(package), self.target)
-
-        overridden = {canonicalize_name(item.name) for item in self.request.overrides}
-        wanted = [item for item in self.request.direct if canonicalize_name(item.name) not in overridden]
-        in_parallel(check, wanted, http=self.http, jobs=_AT_A_TIME)
-
-    def _resolved(self, router: IndexRouter) -> dict[str, str]:
-        self.observer.stage("wheels", f"resolving for {self.target}")
-        question = Question(
-            requirements=tuple(map(str, self.request.direct)),
-            target=self.target,
-            constraints=tuple(map(str, self.request.constraints)),
-            overrides=tuple(map(str, self.request.overrides)),
-            exclude=tuple(sorted(self.request.exclude)),
-            prereleases=tuple(sorted(self.request.prereleases)),
-            preferred={name: wheel.version for name, wheel in self.previous.items()},
-            upgrade=self.upgrade,
-        )
-        with router.serve() as url:
-            try:
-                versions = resolve(question, url)
-            except StackbuildError as error:
-                # The resolver only saw a server that failed; the index behind it has the reason.
-                raise router.failure or error from None
-        if router.failure is not None:
-            raise router.failure
-        return versions
-
-    def _choose(self, router: IndexRouter, bindings: Bindings, package: str, version: str) -> _Chosen:
-        files = router.files(package) or ()
-        index = bindings.index_of(package)
-        file = best_wheel(files, version, self.target)
-        old = self.previous.get(package)
-        kept = None
-        may_stay = old is not None and index != URL_INDEX and not self._may_move(package)
-        if old is not None and may_stay and (old.version, old.index) == (version, index):
-            # The file of the previous lock stays, whatever further builds the index has by now.
-            same = next((found for found in files if found.name == old.file), None)
-            if same is not None:
-                file, kept = same, old
-                self._require_unchanged(old, same)
-        if file is None:
-            raise LockError(f"{package} {version} has no wheel for {self.target}", code="wheel-not-found")
-        if file.yanked is not None:
-            raise LockError(
-                f"{package} {version} was withdrawn by its publisher",
-                code="wheel-yanked",
-                detail=f"reason: {file.yanked}" if file.yanked else "no reason is given",
-                do=f"Require another version of {package}, or lock again with --upgrade {package}.",
-            )
-        return _Chosen(package, str(file.version), index, file, kept)
-
-    def _require_unchanged(self, old: LockedWheel, now: IndexFile) -> None:
-        if now.sha256 in (None, old.sha256) or not self.site.trusts_hashes(old.index):
-            return
-        raise LockError(
-            f"{old.file} has been changed on the index {old.index}; the lock is kept",
-            code="artifact-changed",
-            detail=f"locked: sha256 {old.sha256}\nfound:  sha256 {now.sha256}",
-            do=f"Find out who changed it. Only if the new file is wanted, lock again with --upgrade {old.name}.",
-        )
-
-    def _may_move(self, package: str) -> bool:
-        return self.upgrade == "all" or package in self.upgrade
-
-    def _trusted(self, item: _Chosen) -> bool:
+    def _trusted(self, item: Chosen) -> bool:
         complete = item.file.sha256 is not None and item.file.size is not None
-        return complete and (item.index == URL_INDEX or self.site.trusts_hashes(item.index))
+        return complete and (item.index == URL_INDEX or self.resolution.site.trusts_hashes(item.index))
 
-    def _measured(self, chosen: Sequence[_Chosen]) -> dict[str, tuple[str, int]]:
+    def _measured(self, chosen: Sequence[Chosen]) -> dict[str, tuple[str, int]]:
         """Package to sha256 and bytes; what the index is not trusted with is fetched and hashed."""
         known: dict[str, tuple[str, int]] = {}
-        fetched: list[_Chosen] = []
+        fetched: list[Chosen] = []
         for item in chosen:
             if item.kept is not None:
                 known[item.package] = (item.kept.sha256, item.kept.size)
@@ -304,7 +164,7 @@ class _WheelLocking:
             else:
                 fetched.append(item)
         if fetched:
-            self.observer.stage("wheels", f"{len(fetched)} to fetch and hash")
+            self.resolution.observer.stage("wheels", f"{len(fetched)} to fetch and hash")
             requests = [
                 FetchRequest(
                     item.file.name,
@@ -315,13 +175,15 @@ class _WheelLocking:
                 )
                 for item in fetched
             ]
-            paths = fetch_all(requests, self.store, observer=self.observer, http=self.http)
+            paths = fetch_all(
+                requests, self.resolution.store, observer=self.resolution.observer, http=self.resolution.http
+            )
             for item in fetched:
                 path = paths[item.file.name]
                 known[item.package] = (path.name, path.stat().st_size)
         return known
 
     def _asked(self, asked: Sequence[Requirement]) -> tuple[Requirement, ...]:
-        overridden = {canonicalize_name(item.name) for item in self.request.overrides}
+        overridden = {canonicalize_name(item.name) for item in self.resolution.request.overrides}
         kept = (item for item in asked if canonicalize_name(item.name) not in overridden)
-        return (*kept, *self.request.overrides, *self.request.constraints)
+        return (*kept, *self.resolution.request.overrides, *self.resolution.request.constraints)
