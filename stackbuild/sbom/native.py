@@ -131,7 +131,7 @@ class NativeLibraries:
 
 def gpu_properties(libraries: Sequence[Library]) -> dict[str, str]:
     """The architectures that libraries carry GPU code for, as properties; empty ones are left out."""
-    codes = [library.gpu for library in libraries if library.gpu is not None]
+    codes = [library.kernels for library in libraries if library.kernels is not None]
     found = {
         "gpu-binaries": _joined(name for code in codes for name, _ in code.cubins),
         "gpu-ptx": _joined(name for code in codes for name, _ in code.ptx),

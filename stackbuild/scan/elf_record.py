@@ -24,11 +24,16 @@ class Library:
         """Its file name."""
         return self.path.rsplit("/", 1)[-1]
 
+    @property
+    def kernels(self) -> GpuCode | None:
+        """Its GPU code; None without any, and where there is none that could run."""
+        return None if self.gpu is None or self.gpu.empty else self.gpu
+
 
 def elf_row(file: ElfFile, code: GpuCode | None) -> list[Any]:
     """What a layer's record keeps of an ELF file."""
     compat = [file.compat.cuda, list(file.compat.drivers)] if file.compat else None
-    gpu = [code.cubins, code.ptx, code.intermediate, code.damaged] if code else None
+    gpu = [code.cubins, code.ptx, code.intermediate, code.damaged, code.empty] if code else None
     return [
         *(file.machine, file.bits, file.kind, file.soname, file.needed, file.rpath, file.runpath),
         *(file.nodeflib, file.build_id, file.interpreter, file.versions, file.static, compat, gpu),
@@ -59,4 +64,4 @@ def library_of_row(path: str, row: Sequence[Any]) -> Library:
 
 def _code(row: Sequence[Any]) -> GpuCode:
     cubins, ptx, intermediate = (tuple((name, count) for name, count in part) for part in row[:3])
-    return GpuCode(cubins, ptx, intermediate, row[3])
+    return GpuCode(cubins, ptx, intermediate, *row[3:])

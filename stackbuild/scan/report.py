@@ -99,6 +99,9 @@ class GpuCodeEntry(ReportModel):
     cubins: dict[str, int]
     ptx: dict[str, int]
     damaged: bool = False
+    empty: bool = Field(
+        default=False, description="it holds no kernel: what a compiler leaves behind, which is not judged"
+    )
 
 
 class ElfEntry(ReportModel):
@@ -155,9 +158,10 @@ class ScanReport(ReportModel):
         families = sorted({f"{item.family} {item.version}".strip() for item in self.cuda if item.version})
         if families:
             rows.append(("CUDA", ", ".join(families)))
-        code = sorted({name for item in self.gpu_code for name in (*item.cubins, *item.ptx)})
+        kernels = [item for item in self.gpu_code if not item.empty]
+        code = sorted({name for item in kernels for name in (*item.cubins, *item.ptx)})
         if code:
-            rows.append(("GPU code", f"{' '.join(_in_order(code))} in {len(self.gpu_code)} files"))
+            rows.append(("GPU code", f"{' '.join(_in_order(code))} in {len(kernels)} files"))
         rows.extend(("unknown", sentence) for sentence in self.unknown[:5])
         return tuple(rows)
 
@@ -262,6 +266,7 @@ def _gpu_code(scan: Scan, library: Library) -> GpuCodeEntry:
         cubins=dict(code.cubins),
         ptx=dict(code.ptx),
         damaged=code.damaged,
+        empty=code.empty,
     )
 
 

@@ -19,6 +19,7 @@ from stackbuild.scan.elf import ElfReader
 from stackbuild.scan.fatbin import GpuCode, read_fatbin, read_gpu_code
 from tests.support.cuda_tools import cuobjdump, onnxruntime_provider, torch_cuda_library
 from tests.support.elf import make_elf, make_fatbin
+from tests.support.layer_tars import zstd
 
 FIXTURES = Path(__file__).parent / "fixtures"
 # What `cuobjdump -lelf -lptx` (13.4.92) lists; it names a family's cubin without its suffix.
@@ -90,13 +91,96 @@ def test_overwritten_at_random():
 
 def test_gaps_between_containers_are_searched_a_bounded_number_of_times():
     gap = make_fatbin() + b"junkjunk"
-    code = read_fatbin(ByteSource(io.BytesIO(gap * 20_000 + make_fatbin(cubins=["sm_80"]))))
+    code = read_fatbin(ByteSource(io.BytesIO(gap * 70_000 + make_fatbin(cubins=["sm_80"]))))
     assert code.damaged
 
 
 def test_padding_between_containers_is_passed_over():
     data = make_fatbin(cubins=["sm_80"]) + bytes(4096) + make_fatbin(cubins=["sm_90"])
     assert read_fatbin(ByteSource(io.BytesIO(data))).sm == ("sm_80", "sm_90")
+
+
+# What nvlink of CUDA 13 leaves behind: sections, and none with code.
+EMPTY_CUBIN = (
+    b"\x7fELF\2\1\1\x41" + bytes(56) + b"\0.shstrtab\0.strtab\0.symtab\0.note.nv.tkinfo\0" + bytes(1500)
+)
+CUBIN = EMPTY_CUBIN + b".text._Z6kernelPf\0"
+EMPTY_PTX = b"//\n.version 9.0\n.target sm_75\n.address_size 64\n\0"
+PTX = EMPTY_PTX[:-1] + b".visible .entry _Z6kernelPf()\n{\n}\n\0"
+
+
+def lz4(data: bytes) -> bytes:
+    """An LZ4 block of literals, then a run of the last byte."""
+    run = len(data) - len(data.rstrip(data[-1:]))
+    literals, rest = data[: len(data) - run + 1], run - 1
+    head = b"\xff" + _more(len(literals) - 15) + literals
+    return head + b"\1\0" + _more(rest - 4 - 15)
+
+
+def _more(length: int) -> bytes:
+    return b"\xff" * (length // 255) + bytes([length % 255])
+
+
+def plain(data: bytes) -> tuple[bytes, int]:
+    return data, 0
+
+
+def packed_by_lz4(data: bytes) -> tuple[bytes, int]:
+    return lz4(data + bytes(700)), 0x2000
+
+
+def packed_by_zstd(data: bytes) -> tuple[bytes, int]:
+    return zstd.compress(data + bytes(700)), 0x8000
+
+
+def library_code(fatbin: bytes, data: bytes = b"") -> GpuCode:
+    source = ByteSource(io.BytesIO(make_elf(soname="liba.so", fatbin=fatbin, data=data)))
+    code = read_gpu_code(ElfReader(source), source)
+    assert code is not None
+    return code
+
+
+@pytest.mark.parametrize("pack", [plain, packed_by_lz4, packed_by_zstd])
+@pytest.mark.parametrize(
+    ("code", "empty"), [(EMPTY_CUBIN, True), (CUBIN, False), (EMPTY_PTX, True), (PTX, False)]
+)
+def test_what_a_compiler_leaves_behind_is_no_code_that_must_run(code: bytes, empty: bool, pack):
+    stored, flag = pack(code)
+    made = make_fatbin(cubins=["sm_75"], code=stored, packed=flag, whole=len(code) + 700 if flag else 0)
+    found = library_code(made)
+    assert found.empty is empty
+    assert found.cubins == (("sm_75", 1),)
+
+
+def test_kernels_for_one_architecture_make_all_of_them_count():
+    """cuDNN's libcudnn_ext has kernels for sm_100 and newer only, and is meant to be loaded everywhere."""
+    made = make_fatbin(cubins=["sm_80", "sm_90"], code=EMPTY_CUBIN) + make_fatbin(
+        cubins=["sm_100"], code=CUBIN
+    )
+    assert library_code(made).empty is False
+
+
+def test_code_that_a_library_loads_itself_is_found_in_its_data():
+    """As cuFFT has it: nothing in the section made for it, thousands of containers between pointers."""
+    kernels = make_fatbin(cubins=["sm_80", "sm_90"], ptx=["compute_90"], code=CUBIN)
+    data = b"".join(bytes([number]) * 24 + kernels for number in range(40))
+    found = library_code(make_fatbin(cubins=["sm_75"], code=EMPTY_CUBIN), data)
+    assert found == GpuCode(
+        cubins=(("sm_75", 1), ("sm_80", 40), ("sm_90", 40)), ptx=(("compute_90", 40),), empty=False
+    )
+
+
+def test_data_is_not_searched_where_the_section_has_kernels():
+    made = library_code(make_fatbin(cubins=["sm_75"], code=CUBIN), make_fatbin(cubins=["sm_90"], code=CUBIN))
+    assert made.sm == ("sm_75",)
+
+
+@pytest.mark.parametrize("flag", [0, 0x2000, 0x8000])
+def test_small_code_that_is_damaged_counts_as_code(flag: int):
+    draw = random.Random(75)
+    for _ in range(400):
+        code = bytes(draw.randrange(256) for _ in range(draw.randrange(1, 60)))
+        assert not library_code(make_fatbin(cubins=["sm_75"], code=code, packed=flag, whole=2000)).empty
 
 
 def listed_cubins(library: Path) -> dict[str, int]:

@@ -23,7 +23,7 @@ def judge_architectures(scan: Scan, target: HostOffer | None, facts: Facts) -> I
         target: The GPUs and the oldest driver it must run on; None when nobody named any.
         facts: For the next step, and what torch's variants mean.
     """
-    with_code = [library for library in scan.libraries.values() if library.gpu is not None]
+    with_code = [library for library in scan.libraries.values() if library.kernels is not None]
     if not with_code:
         return
     if target is None or not target.gpus:
@@ -45,7 +45,7 @@ def judge_architectures(scan: Scan, target: HostOffer | None, facts: Facts) -> I
 
 def _judged(scan: Scan, library: Library, gpu: GpuOffer, target: HostOffer, facts: Facts) -> Finding:
     owner = scan.python.owner(library.path)
-    code = library.gpu
+    code = library.kernels
     assert code is not None
     component = CudaComponent(
         library.name,

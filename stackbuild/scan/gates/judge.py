@@ -47,7 +47,7 @@ def judge_scan(scan: Scan, expected: Expectations, facts: Facts, today: date) ->
         facts: The fact tables.
         today: For ends of life.
     """
-    has_code = any(library.gpu is not None for library in scan.libraries.values())
+    has_code = any(library.kernels is not None for library in scan.libraries.values())
     has_cuda, has_libraries = bool(scan.cuda), bool(scan.libraries)
     has_python = bool(scan.python.distributions or any(item.unowned for item in scan.python.environments))
     has_packages = has_python or bool(scan.packages) or bool(expected.distributions)

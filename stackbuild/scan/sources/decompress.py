@@ -166,8 +166,8 @@ def plain_tar(stream: IO[bytes] | io.RawIOBase, where: str) -> BinaryIO:
         where: What it is, for errors.
 
     Raises:
-        ScanError: ``layer-compression-unknown``; while reading ``layer-damaged`` (also where zstd asks for more than 128 MiB of window),
-            ``layer-bomb``.
+        ScanError: ``layer-compression-unknown``; while reading ``layer-bomb`` and ``layer-damaged``, also where
+            zstd asks for more than 128 MiB of window.
     """
     head = stream.read(4) or b""
     for magic, name in _NOT_READ.items():
