@@ -57,6 +57,20 @@ class _Builder:
         )
 
 
+class LayerScanner:
+    """Reads layers as :func:`scan_tar` and :func:`scan_folder` do."""
+
+    def of_tar(
+        self, stream: BinaryIO | Readable, *, seekable: bool = False, start: int = 0, where: str = ""
+    ) -> ScannedLayer:
+        """Scan a layer's tar."""
+        return scan_tar(stream, seekable=seekable, start=start, where=where)
+
+    def of_folder(self, folder: Path, *, where: str = "") -> ScannedLayer:
+        """Scan a layer's folder."""
+        return scan_folder(folder, where=where)
+
+
 def scan_tar(
     stream: BinaryIO | Readable,
     *,
@@ -148,7 +162,7 @@ def scan_folder(folder: Path, *, where: str = "", most_entries: int = MOST_ENTRI
     builder = _Builder(where, most_entries)
     links: dict[tuple[int, int], str] = {}
     try:
-        for item, path in _walk(folder):
+        for item, path in walk_folder(folder):
             _add_item(item, path, links, builder)
     except OSError as error:
         raise ScanError(
@@ -157,7 +171,12 @@ def scan_folder(folder: Path, *, where: str = "", most_entries: int = MOST_ENTRI
     return builder.finish()
 
 
-def _walk(folder: Path) -> Iterator[tuple[os.DirEntry[str], str]]:
+def walk_folder(folder: Path) -> Iterator[tuple[os.DirEntry[str], str]]:
+    """Everything in a folder with its path below it; a name that is not UTF-8 is written out.
+
+    Raises:
+        OSError: This user may not read all of it.
+    """
     pending = [(os.fspath(folder), "")]
     while pending:
         real, prefix = pending.pop()

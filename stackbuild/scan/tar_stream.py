@@ -20,6 +20,7 @@ _LARGEST_HEADER = 1 << 20  # an extended header holds a path, a link and attribu
 _KINDS = {b"0": "file", b"\0": "file", b"7": "file", b"1": "hardlink", b"2": "symlink", b"5": "dir"}
 _OTHER = b"346"  # character device, block device, pipe
 _GNU_SPARSE = b"S"
+_XATTR = "SCHILY.xattr."
 
 
 class Readable(Protocol):
@@ -46,6 +47,8 @@ class Member:
         size: Bytes of content that follow in the archive.
         offset: Where its content begins in the archive.
         sparse: True when the content is a sparse file's map and pieces, not the file itself.
+        mtime: Seconds since the epoch.
+        xattrs: Extended attributes, name and value, as pax writes them (SCHILY.xattr).
     """
 
     name: str
@@ -57,6 +60,8 @@ class Member:
     linkname: str
     offset: int
     sparse: bool = False
+    mtime: int = 0
+    xattrs: tuple[tuple[str, str], ...] = ()
 
 
 class TarStream:
@@ -143,7 +148,15 @@ class TarStream:
         numbers = (_number(header[100:108]), _number(header[108:116]), _number(header[116:124]))
         mode, uid, gid = (number or 0 for number in numbers)
         return Member(
-            name, kind, mode & 0o7777, uid, gid, size, _field(header[157:257]), self._start + self._at
+            name=name,
+            kind=kind,
+            mode=mode & 0o7777,
+            uid=uid,
+            gid=gid,
+            size=size,
+            linkname=_field(header[157:257]),
+            offset=self._start + self._at,
+            mtime=_number(header[136:148]) or 0,
         )
 
     def _extend(self, member: Member, values: dict[str, str]) -> None:
@@ -159,6 +172,12 @@ class TarStream:
         if "GNU.sparse.major" in values or "GNU.sparse.map" in values:
             member.sparse = True
             member.name = values.get("GNU.sparse.name", member.name)
+
+        seconds = values.get("mtime", "").partition(".")[0]  # since 1970, with a fraction
+        if _is_number(seconds):
+            member.mtime = int(seconds)
+        attributes = [item for item in values.items() if item[0].startswith(_XATTR)]
+        member.xattrs = tuple(sorted((name.removeprefix(_XATTR), value) for name, value in attributes))
 
     def _pass_sparse_headers(self, header: bytes, member: Member) -> None:
         member.kind, member.sparse = "file", True

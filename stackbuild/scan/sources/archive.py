@@ -10,7 +10,7 @@ import hashlib
 import json
 import posixpath
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -18,9 +18,9 @@ from typing import IO, Any, BinaryIO, Protocol, Self, cast
 
 from stackbuild.errors import ScanError
 from stackbuild.scan.entries import plain_path
-from stackbuild.scan.layer_scanner import scan_tar
+from stackbuild.scan.layer_scanner import LayerScanner
 from stackbuild.scan.sources.decompress import CheckedLayer, LimitedFile, compression_of, plain_tar
-from stackbuild.scan.sources.interface import Done, ImageDescription, commands_of
+from stackbuild.scan.sources.interface import Done, ImageDescription, LayerReader, T, commands_of
 from stackbuild.scan.tar_stream import Member, TarStream
 
 _LARGEST_DOCUMENT = 16 << 20
@@ -144,6 +144,12 @@ class ArchiveSource(AbstractContextManager["ArchiveSource"]):
 
     def scan_layers(self, wanted: Sequence[str], done: Done) -> None:
         """Scan the wanted layers, lowest first."""
+        self.read_layers(wanted, LayerScanner(), done)
+
+    def read_layers(
+        self, wanted: Sequence[str], reader: LayerReader[T], done: Callable[[str, T], None]
+    ) -> None:
+        """Read the wanted layers, lowest first."""
         remaining = set(wanted)
         for diff_id, name in zip(self._description.diff_ids, self._layers, strict=True):
             if diff_id not in remaining:
@@ -158,12 +164,12 @@ class ArchiveSource(AbstractContextManager["ArchiveSource"]):
             head = stream.read(4)
             if self._trusted and not compression_of(head):
                 stream.seek(start)
-                done(diff_id, scan_tar(cast(BinaryIO, stream), seekable=True, start=start, where=where))
+                done(diff_id, reader.of_tar(cast(BinaryIO, stream), seekable=True, start=start, where=where))
                 continue
             layer = CheckedLayer(plain_tar(LimitedFile(stream, start, size), where), diff_id, where)
-            scanned = scan_tar(layer, where=where)
+            found_in = reader.of_tar(layer, where=where)
             layer.check()
-            done(diff_id, scanned)
+            done(diff_id, found_in)
 
     def _open(self, temporary: Path | None) -> Files:
         if self._path.is_dir():

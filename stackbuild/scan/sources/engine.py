@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 from stackbuild.engine.docker_engine import Engine
 from stackbuild.engine.models import ImageInfo
 from stackbuild.errors import NotJudgedError, ScanError
-from stackbuild.scan.layer import ScannedLayer
-from stackbuild.scan.layer_scanner import scan_folder, scan_tar
+from stackbuild.scan.layer_scanner import LayerScanner
 from stackbuild.scan.sources.archive import ArchiveSource
-from stackbuild.scan.sources.interface import Done, ImageDescription, commands_of
+from stackbuild.scan.sources.interface import Done, ImageDescription, LayerReader, T, commands_of
 from stackbuild.store.store import Store
 
 _AT_ONCE = 2
@@ -74,42 +73,52 @@ class EngineSource:
 
     def scan_layers(self, wanted: Sequence[str], done: Done) -> None:
         """Scan the wanted layers, each from where it is read fastest."""
+        self.read_layers(wanted, LayerScanner(), done)
+
+    def read_layers(
+        self, wanted: Sequence[str], reader: LayerReader[T], done: Callable[[str, T], None]
+    ) -> None:
+        """Read the wanted layers, each from where it is read fastest."""
         tars = self._store.layer_tars() if self._store is not None else {}
         left: list[str] = []
         # Waiting for the disk and hashing leave the interpreter free for another layer.
         with ThreadPoolExecutor(_AT_ONCE) as pool:
-            scans = {pool.submit(self._scan, diff_id, tars.get(diff_id)): diff_id for diff_id in wanted}
-            for scan in as_completed(scans):
-                layer = scan.result()
+            reads = {
+                pool.submit(self._read, diff_id, tars.get(diff_id), reader): diff_id for diff_id in wanted
+            }
+            for read in as_completed(reads):
+                layer = read.result()
                 if layer is None:
-                    left.append(scans[scan])
+                    left.append(reads[read])
                 else:
-                    done(scans[scan], layer)
+                    done(reads[read], layer)
         if left:
-            self._from_archive(left, done)
+            self._from_archive(left, reader, done)
 
-    def _scan(self, diff_id: str, tar: Path | None) -> ScannedLayer | None:
+    def _read(self, diff_id: str, tar: Path | None, reader: LayerReader[T]) -> T | None:
         """One layer from its folder or its tar in the store; None where it is in neither."""
         where = f"{self._reference}: {diff_id}"
         folder = self._folders.get(diff_id)
         if folder is not None and os.access(folder, os.R_OK | os.X_OK):
             try:
-                return scan_folder(Path(folder), where=where)
+                return reader.of_folder(Path(folder), where=where)
             except ScanError as error:
                 if error.code != "layer-unreadable":
                     raise
         if tar is None:
             return None
         with tar.open("rb") as stream:
-            return scan_tar(stream, seekable=True, where=where)
+            return reader.of_tar(stream, seekable=True, where=where)
 
-    def _from_archive(self, wanted: Sequence[str], done: Done) -> None:
+    def _from_archive(
+        self, wanted: Sequence[str], reader: LayerReader[T], done: Callable[[str, T], None]
+    ) -> None:
         with tempfile.NamedTemporaryFile(suffix=".tar") as copy:
             for chunk in self._engine.save(self._image.id):
                 copy.write(chunk)
             copy.flush()
             with ArchiveSource(Path(copy.name), platform=self.describe().platform, trusted=True) as archive:
-                archive.scan_layers(wanted, done)
+                archive.read_layers(wanted, reader, done)
 
 
 def _history(image: ImageInfo) -> list[dict[str, object]]:

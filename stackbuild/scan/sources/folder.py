@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from stackbuild.scan.layer_scanner import scan_folder
-from stackbuild.scan.sources.interface import Done, ImageDescription
+from stackbuild.scan.layer_scanner import LayerScanner
+from stackbuild.scan.sources.interface import Done, ImageDescription, LayerReader, T
 
 
 class FolderSource:
@@ -27,5 +27,11 @@ class FolderSource:
 
     def scan_layers(self, wanted: Sequence[str], done: Done) -> None:
         """Scan the folder."""
+        self.read_layers(wanted, LayerScanner(), done)
+
+    def read_layers(
+        self, wanted: Sequence[str], reader: LayerReader[T], done: Callable[[str, T], None]
+    ) -> None:
+        """Read the folder."""
         for diff_id in wanted:
-            done(diff_id, scan_folder(self._folder, where=str(self._folder)))
+            done(diff_id, reader.of_folder(self._folder, where=str(self._folder)))

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol, TypeVar
 
 from stackbuild.scan.layer import ScannedLayer
 from stackbuild.scan.readers.text import plain
+from stackbuild.scan.tar_stream import Readable
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 
 @dataclass(frozen=True)
@@ -58,6 +63,29 @@ class ImageDescription:
 Done = Callable[[str, ScannedLayer], None]
 
 
+class LayerReader(Protocol[T_co]):
+    """Takes something out of a layer; its tar and the folder an engine unpacked it to must give the same."""
+
+    def of_tar(
+        self, stream: BinaryIO | Readable, *, seekable: bool = False, start: int = 0, where: str = ""
+    ) -> T_co:
+        """Read a layer's tar.
+
+        Args:
+            stream: The tar, not compressed, at its beginning.
+            seekable: Whether the stream can be sought.
+            start: Where the tar begins in a seekable stream.
+            where: What the layer is, for errors.
+        """
+
+    def of_folder(self, folder: Path, *, where: str = "") -> T_co:
+        """Read a layer that overlayfs has as a folder.
+
+        Raises:
+            ScanError: ``layer-unreadable`` where this user may not read it; the tar is read instead.
+        """
+
+
 class ImageSource(Protocol):
     """Reads one image."""
 
@@ -69,6 +97,20 @@ class ImageSource(Protocol):
 
         Args:
             wanted: Diff IDs, each once.
+            done: Called once for each.
+
+        Raises:
+            ScanError: A layer is damaged or of a form that cannot be read.
+        """
+
+    def read_layers(
+        self, wanted: Sequence[str], reader: LayerReader[T], done: Callable[[str, T], None]
+    ) -> None:
+        """Read layers and hand what the reader took out of each to ``done`` with its diff ID, in any order.
+
+        Args:
+            wanted: Diff IDs, each once.
+            reader: Reads each.
             done: Called once for each.
 
         Raises:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from stackbuild.engine.chunk_reader import ChunkReader
 from stackbuild.errors import LockError, ScanError
 from stackbuild.registry.client import RegistryClient
-from stackbuild.scan.layer_scanner import scan_tar
+from stackbuild.scan.layer_scanner import LayerScanner
 from stackbuild.scan.sources.decompress import CheckedLayer, plain_tar
-from stackbuild.scan.sources.interface import Done, ImageDescription, commands_of
+from stackbuild.scan.sources.interface import Done, ImageDescription, LayerReader, T, commands_of
 
 _REST = 1 << 20
 
@@ -65,7 +65,13 @@ class RegistrySource:
         )
 
     def scan_layers(self, wanted: Sequence[str], done: Done) -> None:
-        """Fetch and scan the wanted layers, lowest first; each is checked against its digest."""
+        """Fetch and scan the wanted layers, lowest first."""
+        self.read_layers(wanted, LayerScanner(), done)
+
+    def read_layers(
+        self, wanted: Sequence[str], reader: LayerReader[T], done: Callable[[str, T], None]
+    ) -> None:
+        """Fetch and read the wanted layers, lowest first; each is checked against its digest."""
         remaining = set(wanted)
         for diff_id, layer in zip(self.describe().diff_ids, self._layers, strict=True):
             if diff_id not in remaining:
@@ -75,11 +81,11 @@ class RegistrySource:
             with ChunkReader(self._client.blob(self._image, str(layer["digest"]))) as chunks:
                 stream = io.BufferedReader(chunks, _REST)
                 checked = CheckedLayer(plain_tar(stream, where), diff_id, where)
-                scanned = scan_tar(checked, where=where)
+                found = reader.of_tar(checked, where=where)
                 checked.check()
                 while stream.read(_REST):  # what follows the compressed data counts for the blob's digest
                     pass
-            done(diff_id, scanned)
+            done(diff_id, found)
 
 
 def split_reference(reference: str) -> tuple[str, str, str]:
