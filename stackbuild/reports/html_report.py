@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
-
-from jinja2 import Environment, StrictUndefined, Template
 
 from stackbuild import __version__
 from stackbuild.findings import Finding, Verdict
 from stackbuild.reports.document import Document, Part, evidence
+from stackbuild.reports.page_template import page_part, page_template
 from stackbuild.reports.plots import drawn
-from stackbuild.reports.safe_text import safe_text, shortened
+from stackbuild.reports.safe_text import shortened
 from stackbuild.reports.summary import GRAVEST_FIRST, counts, leading_verdict, not_judged
 
-_TEMPLATE = "report.html.jinja"
-_STYLE = "report.css"
+_PACKAGE = "stackbuild.reports"
 _GRAVE = (Verdict.FAIL, Verdict.ERROR, Verdict.WARN)
 _LONGEST_LOG = 100_000
 
@@ -53,9 +49,9 @@ def render_html(document: Document) -> str:
     """The document as a page: verdict, next steps, matrix of gates, evidence, stack, plots, log."""
     shown = _shown(document)
     matrix = _matrix(document.parts, shown)
-    return _template().render(
+    return page_template(_PACKAGE, "report.html.jinja").render(
         document=document,
-        style=_style(),
+        style=page_part(_PACKAGE, "report.css"),
         verdict=leading_verdict(document.findings),
         counts=counts(document.findings) or "nothing was judged",
         missing=not_judged(document.findings),
@@ -91,22 +87,3 @@ def _matrix(parts: tuple[Part, ...], shown: list[ShownFinding]) -> list[MatrixRo
         gravest.setdefault((entry.finding.code, entry.part), entry)
     codes = dict.fromkeys(finding.code for part in parts for finding in part.findings)
     return [MatrixRow(code, tuple(gravest.get((code, part.name)) for part in parts)) for code in codes]
-
-
-def _finalized(value: object) -> object:
-    """What every expression of the template goes through before it is escaped."""
-    # The style sheet is ours and says that it is HTML already.
-    return safe_text(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
-
-
-@cache
-def _template() -> Template:
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, finalize=_finalized, trim_blocks=True, lstrip_blocks=True
-    )
-    return environment.from_string(files(__package__).joinpath(_TEMPLATE).read_text(encoding="utf-8"))
-
-
-@cache
-def _style() -> str:
-    return files(__package__).joinpath(_STYLE).read_text(encoding="utf-8")
