@@ -17,8 +17,9 @@ def command(name: str, format_: str, output: Path | None, quiet: bool, verbose: 
 
     Nothing that is there is overwritten. With -o FILE the spec goes there; -o - shows it.
     """
-    from stackbuild.cli.output import json_text, talk, write_file, write_result
+    from stackbuild.cli.output import json_text, talk, write_result
     from stackbuild.errors import UsageError
+    from stackbuild.output_file import write_file
     from stackbuild.spec.load import STACKS_FOLDER, stacks_folder
     from stackbuild.spec.schema import SCHEMA_FILE, spec_schema
     from stackbuild.spec.starter import starter_spec

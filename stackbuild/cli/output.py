@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import sys
-import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
 
 import click
+
+from stackbuild.output_file import write_file
 
 
 def plain(stream: TextIO | None = None) -> bool:
@@ -57,64 +57,6 @@ def write_result(result: str | bytes, output: Path | None = None) -> None:
         sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def write_file(path: Path, data: bytes) -> None:
-    """Write a file atomically; its folder is made when missing.
-
-    Args:
-        path: Where; a device or pipe such as /dev/stdout is written in place.
-        data: All of its content.
-
-    Raises:
-        UsageError: ``output-unwritable``.
-    """
-    with writing(path):
-        _write_file(path, data)
-
-
-@contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """Say in a sentence why a place that the person named cannot be written.
-
-    Args:
-        path: The file or folder they named.
-
-    Raises:
-        UsageError: ``output-unwritable``. A full disk is told as such elsewhere, and a reader that has gone away
-            is no mistake of the person.
-    """
-    try:
-        yield
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EPIPE):
-            raise
-        from stackbuild.errors import UsageError
-
-        raise UsageError(
-            f"cannot be written: {error.strerror or error}",
-            code="output-unwritable",
-            where=str(path),
-            do="Name another place, or one that you may write to.",
-        ) from error
-
-
-def _write_file(path: Path, data: bytes) -> None:
-    if path.exists() and not path.is_file():
-        path.write_bytes(data)
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(data)
-        umask = os.umask(0)
-        os.umask(umask)
-        Path(temporary).chmod(0o666 & ~umask)  # as open() would have made it
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 def write_files(folder: Path, files: Mapping[str, bytes]) -> None:

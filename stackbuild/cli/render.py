@@ -48,11 +48,12 @@ def command(
     It needs the stack's lock. Without --wheels the build takes them from the indexes, by hash.
     """
     from stackbuild.cli.context import project
-    from stackbuild.cli.output import json_text, talk, write_result, writing
+    from stackbuild.cli.output import json_text, talk, write_result
     from stackbuild.cli.progress import observed
     from stackbuild.errors import UsageError
     from stackbuild.lock.file import read_lock, require_current
     from stackbuild.lock.path import lock_path
+    from stackbuild.output_file import writing
     from stackbuild.render.context import write_context
     from stackbuild.render.requirements import pip_steps, requirements_text
     from stackbuild.render.stack import RenderOptions, stack_context, stack_dockerfile

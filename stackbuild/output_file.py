@@ -1,0 +1,68 @@
+"""A file that somebody named: it appears complete or not at all, and a sentence says why it cannot be written."""
+
+from __future__ import annotations
+
+import errno
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """Write a file atomically; its folder is made when missing.
+
+    Args:
+        path: Where; a device or pipe such as /dev/stdout is written in place.
+        data: All of its content.
+
+    Raises:
+        UsageError: ``output-unwritable``.
+    """
+    with writing(path):
+        _write_file(path, data)
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Say in a sentence why a place that the person named cannot be written.
+
+    Args:
+        path: The file or folder they named.
+
+    Raises:
+        UsageError: ``output-unwritable``. A full disk is told as such elsewhere, and a reader that has gone away
+            is no mistake of the person.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EPIPE):
+            raise
+        from stackbuild.errors import UsageError
+
+        raise UsageError(
+            f"cannot be written: {error.strerror or error}",
+            code="output-unwritable",
+            where=str(path),
+            do="Name another place, or one that you may write to.",
+        ) from error
+
+
+def _write_file(path: Path, data: bytes) -> None:
+    if path.exists() and not path.is_file():
+        path.write_bytes(data)
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(data)
+        umask = os.umask(0)
+        os.umask(umask)
+        Path(temporary).chmod(0o666 & ~umask)  # as open() would have made it
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
