@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import date, timedelta
+from datetime import date
 
 from stackbuild.compat.contents import Contents
 from stackbuild.compat.cuda_tag import is_cuda_image, parse_cuda_tag
@@ -102,7 +102,9 @@ def judge_digest(contents: Contents, digest: str | None, facts: Facts) -> Iterat
         )
 
 
-def judge_ages(contents: Contents, facts: Facts, today: date, tolerance_days: int = 0) -> Iterator[Finding]:
+def judge_ages(
+    contents: Contents, facts: Facts, today: date, tolerance_days: int = 0, *, soon_days: int = 0
+) -> Iterator[Finding]:
     """Gates ``distribution-eol`` and ``python-eol``: past their end of life, no security fixes arrive any more.
 
     Args:
@@ -110,28 +112,45 @@ def judge_ages(contents: Contents, facts: Facts, today: date, tolerance_days: in
         facts: The fact tables.
         today: The day to judge for.
         tolerance_days: Days past an end of life before it is reported (the site's policy).
+        soon_days: Days before an end of life from which it is announced; 0 announces none.
     """
-    limit = (today - timedelta(days=tolerance_days)).isoformat()
     row = facts.distribution(contents.os)
-    if row is not None and row.eol < limit:
-        yield Finding(
-            code="distribution-eol",
-            verdict=Verdict.WARN,
-            subject=contents.os,
-            measured=f"end of life {row.eol}" + (f" ({row.eol_note})" if row.eol_note else ""),
-            required=f"supported on {today.isoformat()}",
-            summary=f"{contents.os} is past the end of its regular support ({row.eol}).",
-            next_step="Plan a move to a base with a newer distribution.",
-            details={"source": list(row.source), "confidence": row.confidence},
-        )
+    if row is not None:
+        note = f" ({row.eol_note})" if row.eol_note else ""
+        said = _age(contents.os, "the end of its regular support", row.eol, today, tolerance_days, soon_days)
+        if said:
+            yield Finding(
+                code="distribution-eol",
+                verdict=Verdict.WARN,
+                subject=contents.os,
+                measured=f"end of life {row.eol}{note}",
+                required=f"supported on {today.isoformat()}",
+                summary=said,
+                next_step="Plan a move to a base with a newer distribution.",
+                details={"source": list(row.source), "confidence": row.confidence},
+            )
     for python in facts.table("python_versions").rows:
-        if python.version == contents.python and python.eol < limit:
+        if python.version != contents.python:
+            continue
+        name = f"Python {contents.python}"
+        said = _age(name, "its end of life", python.eol, today, tolerance_days, soon_days)
+        if said:
             yield Finding(
                 code="python-eol",
                 verdict=Verdict.WARN,
-                subject=f"Python {contents.python}",
+                subject=name,
                 measured=f"end of life {python.eol}",
                 required=f"supported on {today.isoformat()}",
-                summary=f"Python {contents.python} is past its end of life ({python.eol}).",
+                summary=said,
                 next_step="Plan a move to a base whose distribution has a newer Python.",
             )
+
+
+def _age(name: str, end: str, eol: str, today: date, tolerance_days: int, soon_days: int) -> str:
+    """What to say of an end of life; empty while it is far, or tolerated."""
+    left = (date.fromisoformat(eol) - today).days
+    if left < -tolerance_days:
+        return f"{name} is past {end} ({eol})."
+    if soon_days and 0 <= left <= soon_days:
+        return f"{name} reaches {end} on {eol}, in {left} day{'' if left == 1 else 's'}."
+    return ""

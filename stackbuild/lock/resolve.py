@@ -31,6 +31,7 @@ from stackbuild.lock.os_facts import measure_os
 from stackbuild.lock.stability import measure_stability
 from stackbuild.lock.timestamps import newest
 from stackbuild.lock.wheels import WheelsResult, lock_wheels
+from stackbuild.lock.wheels_request import wanted_wheels
 from stackbuild.lock.wheels_uv import Upgrade
 from stackbuild.progress import Observer
 from stackbuild.registry.client import RegistryClient
@@ -38,7 +39,7 @@ from stackbuild.site_config import SiteConfig
 from stackbuild.spec.load import LoadedSpec
 from stackbuild.spec.model import BootstrapBaseSpec, Platform
 from stackbuild.spec.requirement_files.interface import Pin
-from stackbuild.spec.requirements_input import lock_inputs_sha256, requirement_inputs
+from stackbuild.spec.requirements_input import lock_inputs_sha256
 from stackbuild.store.http import HttpClient
 from stackbuild.store.store import Store
 
@@ -213,13 +214,10 @@ class _PlatformLocking:
         spec = self.loaded.spec
         if platform_lock.python is None:
             return WheelsResult(())
-        requirements = requirement_inputs(spec, self.loaded.folder)
-        wanted = [*requirements.direct, *(pin.requirement for pin in requirements.pins)]
-        if spec.pip and "pip" not in {pin.name for pin in requirements.pins}:
-            wanted.append("pip")
+        wanted = wanted_wheels(spec, self.loaded.folder)
         result = lock_wheels(
-            spec.model_copy(update={"constraints": requirements.constraints}),
-            wanted,
+            wanted.spec,
+            wanted.requirements,
             python=platform_lock.python,
             os=platform_lock.os,
             platform=self.platform,
@@ -229,7 +227,7 @@ class _PlatformLocking:
             upgrade=self.upgrade,
             observer=self.observer,
         )
-        _require_pinned_hashes(requirements.pins, result.wheels)
+        _require_pinned_hashes(wanted.pins, result.wheels)
         return result
 
     def _created(self, unlocked: PlatformLock, wheels: Sequence[LockedWheel], released: str) -> str:

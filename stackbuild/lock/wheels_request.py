@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
@@ -14,6 +15,8 @@ from stackbuild.errors import LockError
 from stackbuild.lock.index_bindings import wheel_name_of
 from stackbuild.lock.wheels_onnxruntime import with_cuda_libraries
 from stackbuild.spec.model import StackSpec, WheelUrl
+from stackbuild.spec.requirement_files.interface import Pin
+from stackbuild.spec.requirements_input import requirement_inputs
 
 _ONNXRUNTIME_GPU = "onnxruntime-gpu"
 
@@ -36,6 +39,38 @@ class Request:
     def pinned(self, package: str) -> Version | None:
         """The version that the direct requirements pin a package to, if they do."""
         return _pinned(self.direct, package)
+
+
+@dataclass(frozen=True)
+class WantedWheels:
+    """What a spec and the files it reads want of wheels.
+
+    Attributes:
+        spec: The spec with the constraints of its files.
+        requirements: PEP 508 strings for ``lock_wheels``; frameworks and wheels by URL are in the spec.
+        pins: What its files name at exactly one version, with hashes where they give them.
+    """
+
+    spec: StackSpec
+    requirements: tuple[str, ...]
+    pins: tuple[Pin, ...]
+
+
+def wanted_wheels(spec: StackSpec, folder: Path) -> WantedWheels:
+    """Read what a spec wants of wheels.
+
+    Args:
+        spec: The spec.
+        folder: The folder that its paths start from.
+
+    Raises:
+        SpecError: A requirements file is missing or invalid.
+    """
+    found = requirement_inputs(spec, folder)
+    wanted = [*found.direct, *(pin.requirement for pin in found.pins)]
+    if spec.pip and "pip" not in {pin.name for pin in found.pins}:
+        wanted.append("pip")
+    return WantedWheels(spec.model_copy(update={"constraints": found.constraints}), tuple(wanted), found.pins)
 
 
 def request_of(
