@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from stackbuild.drift.files import compare_files
 from stackbuild.drift.findings import drift_findings
+from stackbuild.drift.first_layer import first_layer
 from stackbuild.drift.image_subject import image_subject
 from stackbuild.drift.lock_subject import lock_subject
+from stackbuild.drift.metadata import metadata_differences
 from stackbuild.drift.model import Drift, Level
 from stackbuild.drift.packages import compare_packages
 from stackbuild.drift.pins import Pins, compare_pins
+from stackbuild.drift.replaced import replaced_packages, with_replaced
 from stackbuild.drift.sbom_subject import sbom_subject
 from stackbuild.drift.subject import Subject
 from stackbuild.errors import NotJudgedError
@@ -95,8 +99,8 @@ def compare_subjects(
     before: Subject,
     after: Subject,
     *,
-    store: Store | None = None,  # noqa: ARG001 - for the level of files
-    observer: Observer | None = None,  # noqa: ARG001
+    store: Store | None = None,
+    observer: Observer | None = None,
     level: Level = "files",
 ) -> Drift:
     """What differs between two sides, of one kind or of two: an image can be held against its lock.
@@ -119,8 +123,21 @@ def compare_subjects(
     if "packages" in levels:
         packages = compare_packages(before.packages, after.packages)
         drift = drift.model_copy(update={"packages": packages})
-    unknown = tuple(dict.fromkeys((*before.unknown, *after.unknown)))
-    drift = drift.model_copy(update={"unknown": unknown})
+    if "files" in levels and before.image is not None and after.image is not None:
+        found = compare_files(before.image, after.image, store=store, observer=observer or SilentObserver())
+        replaced = replaced_packages(before.packages, after.packages, found.changes)
+        drift = drift.model_copy(
+            update={
+                "files": found.changes,
+                "packages": with_replaced(drift.packages, replaced),
+                "metadata": metadata_differences(before.image, after.image, found),
+                "unknown": tuple(f"The content of /{path} could not be read." for path in found.unread),
+            }
+        )
+    unknown = tuple(dict.fromkeys((*drift.unknown, *before.unknown, *after.unknown)))
+    drift = drift.model_copy(
+        update={"unknown": unknown, "first_layer": first_layer(before, after, drift.packages)}
+    )
     return drift.model_copy(update={"findings": drift_findings(drift)})
 
 

@@ -47,4 +47,4 @@ class Subject:
     @property
     def levels(self) -> tuple[Level, ...]:
         """The levels it can be compared at."""
-        return ("pins", "packages")
+        return ("pins", "packages", "files") if self.image is not None else ("pins", "packages")
