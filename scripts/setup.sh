@@ -2,7 +2,7 @@
 # Sets up what `make demo` and `make test` need on a Debian or Ubuntu machine. Safe to run again and again.
 #
 #   scripts/setup.sh tools   the virtual environment with the package and the development tools
-#   scripts/setup.sh unit    tools, and what the fast tests start: docker-registry, busybox, gnupg
+#   scripts/setup.sh unit    tools, and what the fast tests start: docker-registry, busybox, gnupg, git, systemd's analyzer
 #   scripts/setup.sh demo    the virtual environment with the package, an engine, mmdebstrap
 #   scripts/setup.sh test    all of these
 #
@@ -179,9 +179,9 @@ ensure_bootstrap() {
     [ -e /usr/share/keyrings/debian-archive-keyring.gpg ] || apt_install debian-archive-keyring
 }
 
-# What tests start or take in.
+# What tests start or take in; systemd's analyzer judges the units in docs/schedules, none is started.
 ensure_stands() {
-    ensure_programs docker-registry:docker-registry busybox:busybox-static gpg:gnupg
+    ensure_programs docker-registry:docker-registry busybox:busybox-static gpg:gnupg git:git systemd-analyze:systemd
 }
 
 # Tests look at the report's page. Ubuntu's package is a snap, which wants a snapd that runs.

@@ -10,7 +10,7 @@ from stackbuild.schedule.model import BuildJob, JobMatrix, Runner
 
 # GitHub documentation, "Usage limits for workflows": a matrix can make 256 jobs a run at most.
 MOST_JOBS = 256
-_HOSTED = {"cpu": ("ubuntu-latest",), "cpu-arm64": ("ubuntu-24.04-arm",)}
+_HOSTED = {"cpu": ("ubuntu-24.04",), "cpu-arm64": ("ubuntu-24.04-arm",)}
 _OWN = "self-hosted"
 
 

@@ -91,14 +91,14 @@ def test_github(capfd: pytest.CaptureFixture[str]) -> None:
                 "stack": "gpu",
                 "spec": "stacks/gpu.yaml",
                 "platform": "linux/amd64",
-                "runs_on": ["ubuntu-latest"],
+                "runs_on": ["ubuntu-24.04"],
             },
             {
                 "id": "plain",
                 "stack": "plain",
                 "spec": "stacks/plain.yaml",
                 "platform": "linux/amd64",
-                "runs_on": ["ubuntu-latest"],
+                "runs_on": ["ubuntu-24.04"],
             },
         ]
     }
@@ -107,7 +107,7 @@ def test_github(capfd: pytest.CaptureFixture[str]) -> None:
         ("gpu-sm_80", "gpu", "sm_80", ["self-hosted", "gpu", "sm_80"]),
         ("gpu-sm_89", "gpu", "sm_89", ["self-hosted", "gpu", "sm_89"]),
         ("gpu-sm_90", "gpu", "sm_90", ["self-hosted", "gpu", "sm_90"]),
-        ("plain-cpu", "plain", "cpu", ["ubuntu-latest"]),
+        ("plain-cpu", "plain", "cpu", ["ubuntu-24.04"]),
     ]
     assert [(job["builds"], job["require"]) for job in told["promote"]["include"]] == [
         ("gpu", "sm_80,sm_89,sm_90"),
@@ -119,7 +119,7 @@ def test_each_platform_is_built_and_judged_on_its_own_machines(capfd: pytest.Cap
     write("both")
     told = github(capfd)
     assert [(job["id"], job["runs_on"]) for job in told["build"]["include"]] == [
-        ("both-linux-amd64", ["ubuntu-latest"]),
+        ("both-linux-amd64", ["ubuntu-24.04"]),
         ("both-linux-arm64", ["ubuntu-24.04-arm"]),
     ]
     assert [(job["build"], job["runs_on"]) for job in told["judge"]["include"]] == [
