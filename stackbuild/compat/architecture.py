@@ -99,7 +99,14 @@ def covering_variants(device: ComputeCapability, facts: Facts, torch: str | None
     return tuple(variant for _, variant in sorted(covering))
 
 
-def _suggestion(component: CudaComponent, device: ComputeCapability, facts: Facts) -> str:
+def covering_advice(component: CudaComponent, device: ComputeCapability, facts: Facts) -> str:
+    """The next step where a framework's build has no code for ``device``.
+
+    Args:
+        component: The build.
+        device: The compute capability.
+        facts: What other builds cover.
+    """
     if component.name == "onnxruntime-gpu" and (release := _covering_onnxruntime(component, device, facts)):
         return f"Use onnxruntime-gpu {release}, which has code for it."
     if component.name != "torch":
@@ -209,7 +216,7 @@ def judge_architecture(
         required=required,
         summary=f"{component.title} has no code that {gpu.name} ({device}) can run: "
         f"no cubin of its major and no PTX to compile{unsure}.",
-        next_step=_suggestion(component, device, facts),
+        next_step=covering_advice(component, device, facts),
         details={**details, "covering_variants": list(covering_variants(device, facts))},
     )
 

@@ -9,7 +9,7 @@ one: that is for the caller to know.
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -64,23 +64,29 @@ class Loader:
         if "/" in name:
             return self._in_folder(name.rpartition("/")[0], name.rpartition("/")[2], "path", user)
         elf = user.elf
-        origin = user.path.rpartition("/")[0]
-        if not elf.runpath:
-            for folder in (*_all_expanded(elf.rpath, user), *self._inherited.get(user.path, ())):
-                found = self._in_folder(folder, name, "RPATH", user)
-                if found is not None:
-                    return found
-        for by, folders in (("LD_LIBRARY_PATH", self.library_path), ("RUNPATH", elf.runpath)):
-            for folder in folders:
-                found = self._in_folder(_expanded(folder, origin, elf.bits), name, by, user)
-                if found is not None:
-                    return found
-        if elf.nodeflib:
-            return None
+        found = (
+            self._by_rpath(name, user)
+            or self._in_folders(_all_expanded(self.library_path, user), name, "LD_LIBRARY_PATH", user)
+            or self._in_folders(_all_expanded(elf.runpath, user), name, "RUNPATH", user)
+        )
+        if found is not None or elf.nodeflib:
+            return found
         key = (name, elf.machine, str(elf.bits))
         if key not in self._known:
             self._known[key] = self._by_default(name, user)
         return self._known[key]
+
+    def find_by_own_paths(self, name: str, user: Library) -> Found | None:
+        """What ``user`` would get by RPATH and RUNPATH alone: what it was linked to find."""
+        return self._by_rpath(name, user) or self._in_folders(
+            _all_expanded(user.elf.runpath, user), name, "RUNPATH", user
+        )
+
+    def _by_rpath(self, name: str, user: Library) -> Found | None:
+        if user.elf.runpath:
+            return None
+        folders = (*_all_expanded(user.elf.rpath, user), *self._inherited.get(user.path, ()))
+        return self._in_folders(folders, name, "RPATH", user)
 
     @cached_property
     def _inherited(self) -> dict[str, tuple[str, ...]]:
@@ -97,14 +103,7 @@ class Loader:
                 break
             library, folders = pending.pop()
             for name in library.elf.needed:
-                found = next(
-                    (
-                        found
-                        for folder in folders
-                        if (found := self._in_folder(folder, name, "RPATH", library))
-                    ),
-                    None,
-                )
+                found = self._in_folders(folders, name, "RPATH", library)
                 child = self._libraries.get(found.path) if found is not None else None
                 if child is None or child.elf.runpath or (child.path, folders) in seen:
                     continue
@@ -115,13 +114,10 @@ class Loader:
 
     def on_default_path(self, name: str, machine_of: Library) -> Found | None:
         """What any program gets that has no paths of its own."""
-        for folder in self.library_path:
-            found = self._in_folder(
-                _expanded(folder, "", machine_of.elf.bits), name, "LD_LIBRARY_PATH", machine_of
-            )
-            if found is not None:
-                return found
-        return self._by_default(name, machine_of)
+        folders = [_expanded(folder, "", machine_of.elf.bits) for folder in self.library_path]
+        return self._in_folders(folders, name, "LD_LIBRARY_PATH", machine_of) or self._by_default(
+            name, machine_of
+        )
 
     def searched_folders(self, machine: str) -> tuple[tuple[str, str], ...]:
         """Every folder that programs of this machine search, and why, in order; links are not followed."""
@@ -132,11 +128,15 @@ class Loader:
         )
 
     def _by_default(self, name: str, user: Library) -> Found | None:
-        for by, folders in (("ld.so.conf", self.configured), ("default", _defaults(user.elf.machine))):
-            for folder in folders:
-                found = self._in_folder(folder, name, by, user)
-                if found is not None:
-                    return found
+        return self._in_folders(self.configured, name, "ld.so.conf", user) or self._in_folders(
+            _defaults(user.elf.machine), name, "default", user
+        )
+
+    def _in_folders(self, folders: Iterable[str], name: str, by: str, user: Library) -> Found | None:
+        for folder in folders:
+            found = self._in_folder(folder, name, by, user)
+            if found is not None:
+                return found
         return None
 
     def _in_folder(self, folder: str, name: str, by: str, user: Library) -> Found | None:

@@ -9,6 +9,7 @@ from functools import cached_property
 from stackbuild.scan.contents.cuda import (
     CudaLibrary,
     DriverLibrary,
+    cuda_family,
     cuda_libraries,
     driver_libraries,
 )
@@ -78,6 +79,20 @@ class Scan:
         return Loader(self.files, self.libraries, self.files.description.environment)
 
     @cached_property
+    def loaded_cuda(self) -> frozenset[str]:
+        """Paths of the CUDA libraries that others load, or that lie where every program's libraries are found."""
+        files = self.files
+        searched = {
+            files.resolve(folder) or folder for folder, _ in self.loader.searched_folders(self.machine)
+        }
+        reached = {item.path for item in self.cuda if item.path.rpartition("/")[0] in searched}
+        for library in self.libraries.values():
+            for name in library.elf.needed:
+                if cuda_family(name) and (found := self.loader.find(name, library)) is not None:
+                    reached.add(found.path)
+        return frozenset(reached)
+
+    @cached_property
     def secrets(self) -> tuple[Secret, ...]:
         """Keys, tokens and passwords."""
         return secrets(self.files, self.python)
@@ -105,7 +120,7 @@ class Scan:
     @cached_property
     def savings(self) -> tuple[Saving, ...]:
         """What could be saved, largest first."""
-        return savings(self.files, self.cuda, self.leftovers)
+        return savings(self.files, self.cuda, self.leftovers, self.python)
 
     @property
     def glibc(self) -> str:

@@ -69,6 +69,7 @@ def test_reported_failure(path: Path):
         assert wanted.get("missing", found.details.get("missing")) == found.details.get("missing")
         if found.verdict is Verdict.FAIL:
             assert found.next_step
+            assert wanted.get("next_step", "") in found.next_step
     for code, count in case.get("count", {}).items():
         assert len([finding for finding in findings if finding.code == code]) == count
     for capability, libraries in case.get("covered", {}).items():

@@ -177,3 +177,12 @@ def test_space_is_told_by_layer_and_owner_with_three_savings():
     assert [item["bytes"] for item in finding.details["savings"]] == [12 << 20, 11 << 20]
     assert finding.details["layers"][0] == 23 << 20
     assert finding.details["owners"]["pkg 1.0"] > 100
+
+
+def test_static_libraries_of_wheels_are_no_saving():
+    files = {"nvidia/cu13/lib/libcudart_static.a": b"a" * (11 << 20)}
+    made = judged(
+        {**distribution("nvidia-cuda-runtime", "13.0.96", files), "opt/libown.a": b"b" * (12 << 20)}
+    )
+    (finding,) = of(made, "space-to-save")
+    assert [item["bytes"] for item in finding.details["savings"]] == [12 << 20]

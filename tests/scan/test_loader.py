@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from stackbuild.findings import Finding, Verdict
-from stackbuild.scan.gates.cuda import judge_shadowed
+from stackbuild.scan.gates.cuda import judge_shadowed, judge_twice
 from stackbuild.scan.gates.driver import judge_driver_libraries
 from stackbuild.scan.gates.hygiene import judge_library_path
 from stackbuild.scan.gates.needed import judge_needed
 from stackbuild.scan.scan import Scan, scan_of
+from tests.scan.test_contents import distribution
 from tests.support.elf import make_elf
 from tests.support.layer_tars import Content, image_files
 
@@ -117,10 +118,44 @@ def test_without_cuda_it_is_said_what_brings_it():
     assert "onnxruntime-gpu[cuda,cudnn]" in findings[0].next_step
 
 
-def test_what_an_optional_provider_lacks_is_a_warning():
-    trt = make_elf(soname="libonnxruntime_providers_tensorrt.so", needed=["libnvinfer.so.10"])
-    (finding,) = needed(scanned({ORT.replace("_cuda", "_tensorrt"): trt}))
+TENSORRT = {
+    ORT.replace("_cuda", "_tensorrt"): make_elf(
+        soname="libonnxruntime_providers_tensorrt.so", needed=["libnvinfer.so.10"]
+    )
+}
+
+
+def test_what_an_optional_provider_lacks_is_a_warning_where_it_is_wanted():
+    """Who installs TensorRT wants the provider, and here it is of another major."""
+    files = {**TENSORRT, "usr/lib/libnvinfer.so.8": make_elf(soname="libnvinfer.so.8")}
+    (finding,) = needed(scanned(files))
     assert finding.verdict is Verdict.WARN
+    assert finding.details["library"] == "libnvinfer.so.10"
+
+
+def test_what_optional_parts_lack_is_told_and_no_warning():
+    """As the real wheels have them: torch needs NVSHMEM, and nobody here its transports."""
+    folder = f"{SITE}/nvidia/nvshmem/lib"
+    files = {
+        **TENSORRT,
+        f"{folder}/nvshmem_transport_ucx.so.3": make_elf(soname="t.so", needed=["libucp.so.0"]),
+        f"{folder}/nvshmem_bootstrap_mpi.so.3": make_elf(soname="m.so", needed=["libmpi.so.40"]),
+        f"{SITE}/nvidia/cu13/lib/libcufile_rdma.so.1": make_elf(soname="r.so", needed=["libmlx5.so.1"]),
+    }
+    (finding,) = needed(scanned(files))
+    assert (finding.verdict, finding.details["note"]) == (Verdict.PASS, "optional")
+    assert finding.details["missing"] == ["libmlx5.so.1", "libmpi.so.40", "libnvinfer.so.10", "libucp.so.0"]
+    assert len(finding.details["users"]) == 4
+
+
+def test_what_an_optional_part_and_another_library_lack_is_a_warning():
+    files = {
+        f"{SITE}/nvidia/cu13/lib/libcufile_rdma.so.1": make_elf(soname="r.so", needed=["libmlx5.so.1"]),
+        f"{SITE}/pkg/_c.so": make_elf(soname="_c.so", needed=["libmlx5.so.1"]),
+    }
+    (finding,) = needed(scanned(files))
+    assert finding.verdict is Verdict.WARN
+    assert f"{SITE}/pkg/_c.so" in finding.details["users"]
 
 
 def test_libraries_that_another_package_loads_first_count_as_there():
@@ -190,3 +225,74 @@ def test_a_stubs_folder_on_the_path_is():
     scan = scanned({"opt/stubs/libcuda.so": stub}, LD_LIBRARY_PATH="/opt/stubs")
     (finding,) = judge_driver_libraries(scan)
     assert finding.code == "stub-on-runtime-path"
+
+
+def twice(scan: Scan) -> list[Finding]:
+    return [*judge_twice(scan)]
+
+
+def triton_and_torch(**environment: str) -> Scan:
+    """As torch 2.14 and Triton 3.8 are: Triton brings CUPTI for itself, of each version three equal files."""
+    cupti, other = make_elf(soname="libcupti.so.13"), make_elf(soname="libcupti.so.13") + b"newer"
+    private = {f"triton/lib/cupti/libcupti.so{end}": other for end in ("", ".13", ".2026.2.0")}
+    return scanned(
+        {
+            **distribution("nvidia-cuda-cupti", "13.0.85", {"nvidia/cu13/lib/libcupti.so.13": cupti}, SITE),
+            **distribution("triton", "3.8.0", private, SITE),
+            f"{SITE}/torch/lib/libtorch_cpu.so": make_elf(
+                soname="libtorch_cpu.so", needed=["libcupti.so.13"], rpath="$ORIGIN/../../nvidia/cu13/lib"
+            ),
+        },
+        **environment,
+    )
+
+
+def test_copies_that_a_package_brings_for_itself_are_no_alarm():
+    scan = triton_and_torch()
+    assert [*judge_shadowed(scan)] == []
+    assert twice(scan) == []
+    assert {(item.path.rsplit("/", 1)[-1], item.version) for item in scan.cuda} == {
+        ("libcupti.so.13", "13.0.85"),
+        ("libcupti.so", "2026.2.0"),
+        ("libcupti.so.13", "2026.2.0"),
+        ("libcupti.so.2026.2.0", "2026.2.0"),
+    }
+
+
+def test_such_copies_count_once_a_path_leads_to_them():
+    scan = triton_and_torch(LD_LIBRARY_PATH=f"/{SITE}/triton/lib/cupti")
+    (finding,) = twice(scan)
+    assert [copy["version"] for copy in finding.details["copies"]] == ["13.0.85", "2026.2.0"]
+    assert [*judge_shadowed(scan)] == []  # torch's own RPATH comes first
+
+
+def test_a_package_that_gets_its_copy_from_elsewhere_than_it_was_linked_to_is_told():
+    """Two cuDNNs in one environment: torch's own, and the one that the path puts before it."""
+    mine, other = make_elf(soname="libcudnn.so.8"), make_elf(soname="libcudnn.so.8") + b"other"
+    files: dict[str, Content] = {
+        **distribution("torch", "2.1.0", {"torch/lib/libcudnn.so.8": mine}, SITE),
+        **distribution("nvidia-cudnn-cu11", "8.5.0.96", {"nvidia/cudnn/lib/libcudnn.so.8": other}, SITE),
+        f"{SITE}/torch/lib/libtorch.so": make_elf(
+            soname="libtorch.so", needed=["libcudnn.so.8"], runpath="$ORIGIN"
+        ),
+    }
+    assert [*judge_shadowed(scanned(files))] == []
+    (finding,) = judge_shadowed(scanned(files, LD_LIBRARY_PATH=f"/{SITE}/nvidia/cudnn/lib"))
+    assert (finding.code, finding.verdict) == ("cudnn-shadowed", Verdict.FAIL)
+    assert finding.details["taken_version"] == "8.5.0.96"
+    assert len(twice(scanned(files))) == 1
+
+
+def test_cusparselt_is_not_cusparse():
+    files = {"nvidia/lib/libcusparse.so.12": make_elf(soname="libcusparse.so.12")}
+    lt = {"nvidia/lt/libcusparseLt.so.0": make_elf(soname="libcusparseLt.so.0")}
+    scan = scanned(
+        {
+            **distribution("nvidia-cusparse", "12.6.3.3", files, SITE),
+            **distribution("nvidia-cusparselt-cu13", "0.8.1", lt, SITE),
+        }
+    )
+    assert [(item.family, item.version) for item in scan.cuda] == [
+        ("cusparse", "12.6.3.3"), ("cusparselt", "0.8.1"),
+    ]  # fmt: skip
+    assert twice(scan) == []

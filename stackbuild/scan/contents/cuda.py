@@ -21,7 +21,8 @@ _FAMILIES = {
     "cufft": r"cufft|cufftw",
     "curand": r"curand",
     "cusolver": r"cusolver|cusolverMg",
-    "cusparse": r"cusparse|cusparseLt",
+    "cusparse": r"cusparse",
+    "cusparselt": r"cusparseLt",
     "nvjitlink": r"nvJitLink",
     "tensorrt": r"nvinfer(?:_[a-z0-9_]+)?|nvonnxparser",
     "cupti": r"cupti",
@@ -36,7 +37,6 @@ _MAIN = {
     "cudnn": "libcudnn",
     "tensorrt": "libnvinfer",
     "cusolver": "libcusolver",
-    "cusparse": "libcusparse",
     "cufft": "libcufft",
 }
 # Parts of the host's driver (NVIDIA Container Toolkit, list of driver libraries); never an image's own.
@@ -74,6 +74,11 @@ class CudaLibrary:
     def major(self) -> str:
         """The number at the end of its SONAME: what the loader tells versions apart by."""
         return self.soname.partition(".so.")[2]
+
+    @property
+    def is_nvidias(self) -> bool:
+        """Whether a distribution of NVIDIA's own brings it, whose version is the library's."""
+        return _is_nvidias(self.owner.partition(" ")[0])
 
     @property
     def is_main(self) -> bool:
@@ -120,6 +125,7 @@ def cuda_libraries(
 ) -> tuple[CudaLibrary, ...]:
     """The CUDA libraries that are files, by family and path; stubs are not among them."""
     found = []
+    names = _full_names(files, libraries)
     for path, library in libraries.items():
         family = cuda_family(library.name) or cuda_family(library.elf.soname)
         placed = files.get(path)
@@ -127,18 +133,39 @@ def cuda_libraries(
             continue
         owner = python.owner(path)
         soname = library.elf.soname or library.name
+        fuller = names.get((path.rpartition("/")[0], library.elf.build_id or soname, placed.entry.size), "")
+        stated = owner.version if owner and _is_nvidias(owner.name) else ""
         found.append(
             CudaLibrary(
                 family=family,
                 path=path,
                 soname=soname,
-                version=_version(library.name, soname, owner.version if owner else ""),
+                version=_version(fuller or library.name, soname, stated),
                 owner=f"{owner.name} {owner.version}" if owner else "",
                 layer=placed.layer,
                 size=placed.entry.size,
             )
         )
     return tuple(sorted(found, key=lambda item: (item.family, item.path)))
+
+
+def _full_names(files: ImageFiles, libraries: Mapping[str, Library]) -> Mapping[tuple[str, str, int], str]:
+    """The longest name of each library in a folder, by folder, build ID (or SONAME) and size.
+
+    Wheels cannot hold links, so they hold ``libcupti.so``, ``libcupti.so.13`` and ``libcupti.so.2026.2.0`` each whole.
+    """
+    longest: dict[tuple[str, str, int], str] = {}
+    for path, library in libraries.items():
+        placed = files.get(path)
+        if placed is not None and cuda_family(library.name):
+            soname = library.elf.soname or library.name
+            key = (path.rpartition("/")[0], library.elf.build_id or soname, placed.entry.size)
+            longest[key] = max(longest.get(key, ""), library.name, key=lambda name: (name.count("."), name))
+    return longest
+
+
+def _is_nvidias(distribution: str) -> bool:
+    return distribution.lower().replace("_", "-").startswith(("nvidia-", "tensorrt"))
 
 
 def driver_libraries(files: ImageFiles, libraries: Mapping[str, Library]) -> tuple[DriverLibrary, ...]:
@@ -190,7 +217,7 @@ def _is_stub(path: str) -> bool:
 
 
 def _version(name: str, soname: str, owner: str) -> str:
-    """The fullest version there is: of the file name, of the distribution that brings it, of the SONAME."""
+    """The fullest version there is: of the file name, of NVIDIA's distribution that brings it, of the SONAME."""
     in_name = name.partition(".so.")[2]
     if in_name.count(".") > soname.partition(".so.")[2].count("."):
         return in_name

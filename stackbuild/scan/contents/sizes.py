@@ -50,7 +50,7 @@ def _folder(path: str) -> str:
 
 
 def savings(
-    files: ImageFiles, cuda: Sequence[CudaLibrary], leftovers: Iterable[Leftover]
+    files: ImageFiles, cuda: Sequence[CudaLibrary], leftovers: Iterable[Leftover], python: PythonContents
 ) -> tuple[Saving, ...]:
     """What could be saved, largest first."""
     found = [*_twice(cuda), *_hidden(files)]
@@ -58,8 +58,11 @@ def savings(
         Saving(item.kind, item.size, "Remove it in the step that made it, or build with the cache mounted.")
         for item in leftovers
     ]
+    # Those of wheels are listed in their RECORDs, and stay.
     archives = sum(
-        entry.size for path, (entry, _) in files.placed() if path.endswith(".a") and entry.kind == "file"
+        entry.size
+        for path, (entry, _) in files.placed()
+        if path.endswith(".a") and entry.kind == "file" and path not in python.owners
     )
     found.append(
         Saving("static libraries (*.a)", archives, "Take a -base or -runtime flavour in place of -devel.")

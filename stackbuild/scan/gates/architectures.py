@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from stackbuild.compat.architecture import judge_architecture
+from stackbuild.compat.architecture import covering_advice, judge_architecture
 from stackbuild.compat.contents import torch_variant_of
 from stackbuild.compat.subject import CudaComponent, GpuOffer, HostOffer
-from stackbuild.compat.versions import CudaVersion, parse_variant
+from stackbuild.compat.versions import ComputeCapability, CudaVersion, parse_variant
 from stackbuild.facts.tables import Facts
 from stackbuild.findings import Finding, Verdict
 from stackbuild.scan.contents.python import PythonDistribution
 from stackbuild.scan.elf_record import Library
 from stackbuild.scan.scan import Scan
+from stackbuild.spec.package_rules import KNOWN_FRAMEWORKS
 
 
 def judge_architectures(scan: Scan, target: HostOffer | None, facts: Facts) -> Iterator[Finding]:
@@ -58,7 +60,27 @@ def _judged(scan: Scan, library: Library, gpu: GpuOffer, target: HostOffer, fact
     details = {**finding.details, "path": library.path, "sm": list(code.sm), "ptx": list(code.compute)}
     if code.damaged:
         details["note"] = "the GPU code is damaged; what could be read was judged"
-    return finding.model_copy(update={"details": details})
+    update: dict[str, object] = {"details": details}
+    if finding.code == "arch-not-covered" and finding.verdict is Verdict.FAIL and gpu.compute_capability:
+        update["next_step"] = _advice(owner, component, gpu.compute_capability, facts)
+    return finding.model_copy(update=update)
+
+
+def _advice(
+    owner: PythonDistribution | None, component: CudaComponent, device: ComputeCapability, facts: Facts
+) -> str:
+    """Of a known framework another build; of what was compiled here or by anybody, how to compile it."""
+    number = device.sm.removeprefix("sm_")
+    compile_again = (
+        f'Compile it again with TORCH_CUDA_ARCH_LIST="{device}" (an extension of PyTorch), '
+        f"-DCMAKE_CUDA_ARCHITECTURES={number} (CMake) or -gencode arch=compute_{number},code={device.sm} (nvcc): "
+        "where no GPU is seen, as in docker build, compilers take a default list."
+    )
+    if owner is None:
+        return compile_again
+    if owner.key in KNOWN_FRAMEWORKS or owner.key.startswith("nvidia-"):
+        return covering_advice(replace(component, name=owner.key, version=owner.version), device, facts)
+    return f"Use a release of {owner.name} built for {device.sm}. {compile_again.replace('it', 'a source release', 1)}"
 
 
 def _cuda_of(owner: PythonDistribution | None, scan: Scan, facts: Facts) -> CudaVersion | None:

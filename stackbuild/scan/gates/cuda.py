@@ -10,15 +10,17 @@ from collections.abc import Iterator, Sequence
 
 from stackbuild.findings import Finding, Verdict
 from stackbuild.scan.contents.cuda import CudaLibrary, cuda_family
+from stackbuild.scan.elf_record import Library
 from stackbuild.scan.scan import Scan
 
 
 def judge_shadowed(scan: Scan) -> Iterator[Finding]:
     """Libraries of which a Python package gets another version than the one that was installed for it."""
     by_path = {item.path: item for item in scan.cuda}
-    own: dict[tuple[str, str], CudaLibrary] = {
-        (_environment(item.path), item.soname): item for item in scan.cuda if item.owner
-    }
+    own: dict[tuple[str, str], list[CudaLibrary]] = defaultdict(list)
+    for item in scan.cuda:
+        if item.owner:
+            own[_environment(item.path), item.soname].append(item)
     seen: dict[tuple[str, str], list[str]] = defaultdict(list)
     how: dict[tuple[str, str], str] = {}
     for path, library in scan.libraries.items():
@@ -26,20 +28,44 @@ def judge_shadowed(scan: Scan) -> Iterator[Finding]:
         if not environment:
             continue
         for name in library.elf.needed:
-            mine = own.get((environment, name))
-            if mine is None or not cuda_family(name):
+            copies = own.get((environment, name))
+            if not copies or not cuda_family(name):
                 continue
             found = scan.loader.find(name, library)
-            if found is not None and found.path != mine.path and found.path in by_path:
+            if found is None or found.path not in by_path:
+                continue
+            mine = _meant_for(scan, library, name, copies, found.path)
+            if found.path != mine.path:
                 seen[mine.path, found.path].append(path)
                 how[mine.path, found.path] = found.by
     for (wanted, taken), users in sorted(seen.items()):
-        yield _shadow(by_path[wanted], by_path[taken], sorted(users), how[wanted, taken])
+        mine, other = by_path[wanted], by_path[taken]
+        hashes = [scan.files.fact("sha256", path) for path in (wanted, taken)]
+        same = _same_version(mine.version, other.version) or (
+            hashes[0] is not None and hashes[0] == hashes[1]
+        )
+        yield _shadow(mine, other, sorted(users), how[wanted, taken], same=same)
 
 
-def _shadow(mine: CudaLibrary, taken: CudaLibrary, users: Sequence[str], by: str) -> Finding:
+def _meant_for(
+    scan: Scan, library: Library, name: str, copies: Sequence[CudaLibrary], taken: str
+) -> CudaLibrary:
+    """Of an environment's copies the one that a library was installed with.
+
+    That is the one its own paths lead to; without such paths the one it gets, or NVIDIA's own: packages such as
+    Triton bring copies for themselves alone.
+    """
+    by_path = {item.path: item for item in copies}
+    linked = scan.loader.find_by_own_paths(name, library)
+    if linked is not None and linked.path in by_path:
+        return by_path[linked.path]
+    if taken in by_path:
+        return by_path[taken]
+    return next((item for item in copies if item.is_nvidias), copies[0])
+
+
+def _shadow(mine: CudaLibrary, taken: CudaLibrary, users: Sequence[str], by: str, *, same: bool) -> Finding:
     code = "cudnn-shadowed" if mine.family == "cudnn" else "cuda-library-shadowed"
-    same = _same_version(mine.version, taken.version)
     who = users[0].rsplit("/", 1)[-1] + (f" and {len(users) - 1} more" if len(users) > 1 else "")
     details = {
         "installed": mine.path,
@@ -76,12 +102,15 @@ def _shadow(mine: CudaLibrary, taken: CudaLibrary, users: Sequence[str], by: str
 
 
 def judge_twice(scan: Scan) -> Iterator[Finding]:
-    """One CUDA library in several places, of whatever versions."""
-    places: dict[str, list[CudaLibrary]] = defaultdict(list)
+    """One CUDA library in several places, of whatever versions, where more than its own package may get it."""
+    places: dict[str, dict[tuple[str, str, int], CudaLibrary]] = defaultdict(dict)
     for item in scan.cuda:
-        if item.is_main and "/stubs/" not in item.path:
-            places[item.family].append(item)
-    for family, items in sorted(places.items()):
+        if item.is_main and "/stubs/" not in item.path and not _is_private(scan, item):
+            # Wheels cannot hold links: equal files under several names in one folder are one library.
+            folder = item.path.rpartition("/")[0]
+            places[item.family].setdefault((folder, item.soname, item.size), item)
+    for family, found in sorted(places.items()):
+        items = [*found.values()]
         sonames = {item.soname for item in items}
         if len(items) < 2 or (len(sonames) == len(items) and len({item.major for item in items}) == 1):
             continue
@@ -105,6 +134,11 @@ def judge_twice(scan: Scan) -> Iterator[Finding]:
         )
 
 
+def _is_private(scan: Scan, item: CudaLibrary) -> bool:
+    """A copy that a package brings for itself alone: no library names it, and no path leads to its folder."""
+    return bool(item.owner) and not item.is_nvidias and item.path not in scan.loaded_cuda
+
+
 def _taken(scan: Scan, items: Sequence[CudaLibrary]) -> str:
     told = []
     for soname in sorted({item.soname for item in items}):
@@ -124,6 +158,6 @@ def _environment(path: str) -> str:
 
 
 def _same_version(left: str, right: str) -> bool:
-    """One version may be written longer than the other: ``9.1.0`` and ``9.1.0.70``."""
+    """One version may be written longer than the other: ``9.1.0`` and ``9.1.0.70``; a SONAME's number alone is none."""
     shorter, longer = sorted((left.split("."), right.split(".")), key=len)
-    return bool(left and right) and longer[: len(shorter)] == shorter
+    return len(shorter) > 1 and longer[: len(shorter)] == shorter

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from stackbuild.findings import Finding, Verdict
 from stackbuild.scan.contents.cuda import cuda_family, is_driver_name
@@ -12,8 +12,16 @@ from stackbuild.scan.scan import Scan
 
 # Opened by ONNX Runtime itself, which preloads nothing: what is out of reach for them is missing (DESIGN §3.6).
 _NOTHING_PRELOADED = ("libonnxruntime_providers_cuda.so",)
-# Left out at will: ONNX Runtime passes over a provider that does not load unless it is asked for.
-_OPTIONAL = ("libonnxruntime_providers_tensorrt.so", "libonnxruntime_providers_nv_tensorrt_rtx.so")
+# Left out at will: ONNX Runtime passes over a provider that does not load unless it is asked for; NVSHMEM opens the
+# transport and bootstrap of the cluster it runs on, cuFile its RDMA part where there is RDMA (their documentation).
+_OPTIONAL = (
+    "libonnxruntime_providers_tensorrt.so",
+    "libonnxruntime_providers_nv_tensorrt_rtx.so",
+    "libcufile_rdma.so",
+    "nvshmem_bootstrap_",
+    "nvshmem_transport_",
+)
+_TENSORRT = "libonnxruntime_providers_tensorrt.so"
 _DISTRIBUTION = (
     "usr/lib/",
     "usr/bin/",
@@ -50,12 +58,36 @@ def judge_needed(scan: Scan) -> Iterator[Finding]:
                 continue
             if scan.loader.find(name, library) is None:
                 users[name, name in provided].append(library)
+    wanted: tuple[str, ...] = _OPTIONAL
+    if any(item.family == "tensorrt" for item in scan.cuda):  # whoever installs TensorRT wants its provider
+        wanted = tuple(name for name in _OPTIONAL if name != _TENSORRT)
+    optional: dict[str, list[Library]] = {}
     for (name, elsewhere), libraries in sorted(users.items()):
-        yield _missing(scan, name, libraries, elsewhere=elsewhere)
+        if all(library.name.startswith(wanted) for library in libraries):
+            optional[name] = libraries
+        else:
+            yield _missing(scan, name, libraries, elsewhere=elsewhere)
+    if optional:
+        yield _not_loadable(optional)
+
+
+def _not_loadable(missing: Mapping[str, Sequence[Library]]) -> Finding:
+    """Parts that are opened only where somebody asks for them."""
+    parts = sorted({library.path for libraries in missing.values() for library in libraries})
+    names = ", ".join(sorted({path.rsplit("/", 1)[-1] for path in parts}))
+    return Finding(
+        code="needed-library-missing",
+        verdict=Verdict.PASS,
+        subject=f"{len(parts)} optional parts" if len(parts) > 1 else f"/{parts[0]}",
+        measured=f"no {', '.join(missing)}",
+        required="only where such a part is asked for",
+        summary=f"Every library that is needed is found; optional parts cannot be loaded here: {names}.",
+        details={"note": "optional", "missing": [*missing], "users": parts},
+    )
 
 
 def _missing(scan: Scan, name: str, users: list[Library], *, elsewhere: bool) -> Finding:
-    serious = [library for library in users if library.name not in _OPTIONAL]
+    serious = [library for library in users if not library.name.startswith(_OPTIONAL)]
     verdict = Verdict.FAIL if serious and cuda_family(name) else Verdict.WARN
     first = (serious or users)[0]
     more = f" and {len(users) - 1} more" if len(users) > 1 else ""
