@@ -1,0 +1,42 @@
+"""Where pages lie, and links that lead nowhere else."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import PurePosixPath
+from urllib.parse import quote
+
+from stackbuild.nightly.history.model import Series
+
+INDEX = "index.html"
+STACKS = "stacks"
+_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f\\]")
+
+
+def label(series: Series) -> str:
+    """What a reader calls it: the stack's name, with the platform where the stack has several."""
+    return series.stack if series.only or not series.platform else f"{series.stack} ({series.platform})"
+
+
+def page_name(series: Series) -> str:
+    """The file name of its page; a name that could be more than a name becomes a hash."""
+    name = series.stack if series.only else f"{series.stack}--{series.platform.replace('/', '-')}"
+    if _PLAIN.fullmatch(name):
+        return f"{name}.html"
+    return f"{hashlib.sha256(name.encode()).hexdigest()[:32]}.html"
+
+
+def report_link(path: str, up: str = "") -> str:
+    """A report's path as a link, or empty when it is not a path below the folder of the page.
+
+    Args:
+        path: Relative to the folder of the page, with slashes.
+        up: What leads from the linking page to that folder, for example ``../``.
+    """
+    parts = PurePosixPath(path).parts
+    if not parts or path.startswith("/") or ".." in parts or _CONTROL.search(path):
+        return ""
+    # The dot keeps a colon in the first part from being read as a scheme (RFC 3986, section 4.2).
+    return (up or "./") + quote("/".join(parts), safe="/", errors="backslashreplace")

@@ -1,0 +1,189 @@
+"""The state of one stack, read from its nights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from stackbuild.findings import Finding, Verdict
+from stackbuild.nightly.history.history import History
+from stackbuild.nightly.history.model import NightSummary, Series, TrendPoint
+from stackbuild.nightly.model import EXIT_OF_OUTCOME, StackNight
+from stackbuild.nightly.page.changes import Change, in_runs
+from stackbuild.nightly.page.places import label, page_name
+from stackbuild.nightly.page.values import duration, size
+from stackbuild.reports.summary import GRAVEST_FIRST
+
+_GRAVEST_OUTCOMES = tuple(EXIT_OF_OUTCOME)
+_MOST_CHANGES = 40
+_MOST_TROUBLE = 20
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """A night that did not end well, and the finding that says why."""
+
+    point: TrendPoint
+    finding: Finding | None
+
+
+@dataclass(frozen=True)
+class StackState:
+    """One stack on one platform.
+
+    Attributes:
+        series: Which.
+        points: Its nights, newest first.
+        last: The newest in full.
+        nights: All nights of the history, newest first.
+        changes: The newest drifts and new locks.
+        older_changes: How many more there are.
+        trouble: The newest nights that did not end well.
+    """
+
+    series: Series
+    points: tuple[TrendPoint, ...]
+    last: StackNight
+    nights: Sequence[NightSummary]
+    changes: tuple[Change, ...]
+    older_changes: int
+    trouble: tuple[Trouble, ...]
+
+    @property
+    def label(self) -> str:
+        """What a reader calls it."""
+        return label(self.series)
+
+    @property
+    def page(self) -> str:
+        """File name of its page."""
+        return page_name(self.series)
+
+    @property
+    def newest(self) -> TrendPoint:
+        """Its newest night."""
+        return self.points[0]
+
+    @property
+    def in_last_night(self) -> bool:
+        """Whether the newest night of all has it."""
+        return bool(self.nights) and self.newest.number == self.nights[0].number
+
+    @cached_property
+    def nights_in_state(self) -> int:
+        """For how many of its nights in a row, the newest included, outcome and completeness have been the same."""
+        state = (self.newest.outcome, self.newest.complete)
+        same = (
+            number
+            for number, point in enumerate(self.points)
+            if (point.outcome, point.complete) != state
+        )  # fmt: skip
+        return next(same, len(self.points))
+
+    @property
+    def since(self) -> TrendPoint:
+        """The first night of the present state."""
+        return self.points[self.nights_in_state - 1]
+
+    @cached_property
+    def last_good(self) -> TrendPoint | None:
+        """The newest night whose outcome was ``unchanged``."""
+        return next((point for point in self.points if point.outcome == "unchanged"), None)
+
+    @property
+    def rank(self) -> tuple[bool, int, bool, str]:
+        """What orders stacks: what needs attention first; those that the last night does not have come last."""
+        gravity = _GRAVEST_OUTCOMES.index(self.newest.outcome)
+        return (not self.in_last_night, gravity, self.newest.complete, self.label.lower())
+
+    @cached_property
+    def built(self) -> TrendPoint | None:
+        """The newest night with an image."""
+        return next((point for point in self.points if point.size), None)
+
+    @property
+    def size(self) -> str:
+        """Size of the newest image."""
+        return size(self.built.size if self.built else 0)
+
+    @cached_property
+    def stage(self) -> str:
+        """The stage whose time is shown: ``rebuild``, or ``total`` of a stack that is never built."""
+        return "rebuild" if any("rebuild" in point.seconds for point in self.points) else "total"
+
+    @property
+    def seconds(self) -> float:
+        """The newest time of that stage; 0 when there is none."""
+        return next((found for point in self.points if (found := point.seconds.get(self.stage, 0))), 0.0)
+
+    @property
+    def build_time(self) -> str:
+        """The same for people."""
+        return duration(self.seconds)
+
+    @property
+    def attention(self) -> list[Finding]:
+        """The last night's findings that a reader should look at, the gravest first."""
+        return sorted(
+            (
+                finding
+                for finding in self.last.findings
+                if finding.verdict is not Verdict.PASS and (finding.verdict is not Verdict.SKIP or finding.applies)
+            ),
+            key=lambda finding: GRAVEST_FIRST.index(finding.verdict),
+        )  # fmt: skip
+
+    @property
+    def idle(self) -> list[Finding]:
+        """The last night's gates that had nothing to judge."""
+        return [finding for finding in self.last.findings if not finding.applies]
+
+
+def gravest(point: TrendPoint) -> Verdict | None:
+    """The gravest verdict of a night's gates; None when no gate was judged."""
+    present = set(point.verdicts.values())
+    return next((verdict for verdict in GRAVEST_FIRST if verdict in present), None)
+
+
+def state_of(
+    history: History, series: Series, nights: Sequence[NightSummary], limit: int
+) -> StackState | None:
+    """Read a stack's state; None when none of the nights has it.
+
+    Args:
+        history: Where from.
+        series: The stack and its platform.
+        nights: The newest nights of the history.
+        limit: How many of its nights to read.
+    """
+    points = history.stack_trend(series.stack, limit, platform=series.platform)
+    if not points:
+        return None
+    changed = [point for point in points if point.drifted or point.changed]
+    troubled = [point for point in points if point.outcome != "unchanged"][:_MOST_TROUBLE]
+    last = history.result(series.stack, points[0].night, platform=series.platform)
+    if last is None:
+        return None
+    found = []
+    for point in changed[:_MOST_CHANGES]:
+        result = history.result(series.stack, point.night, platform=series.platform)
+        for kind, drift in (("drift", result and result.drift), ("new lock", result and result.change)):
+            if drift:
+                found.append((point, kind, drift))
+    return StackState(
+        series=series,
+        points=points,
+        last=last,
+        nights=nights,
+        changes=in_runs(found),
+        older_changes=max(0, len(changed) - _MOST_CHANGES),
+        trouble=tuple(Trouble(point, _cause(history, series, point)) for point in troubled),
+    )
+
+
+def _cause(history: History, series: Series, point: TrendPoint) -> Finding | None:
+    """The gravest finding of a night; the first of several."""
+    result = history.result(series.stack, point.night, platform=series.platform)
+    findings = [] if result is None else [one for one in result.findings if one.verdict is not Verdict.PASS]
+    return min(findings, key=lambda finding: GRAVEST_FIRST.index(finding.verdict), default=None)

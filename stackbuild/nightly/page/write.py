@@ -1,0 +1,243 @@
+"""Writes the page of nights: an index, and a page for each stack."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from stackbuild import __version__
+from stackbuild.findings import Verdict
+from stackbuild.nightly.history.history import History
+from stackbuild.nightly.history.model import NightSummary
+from stackbuild.nightly.model import Outcome
+from stackbuild.nightly.page import values
+from stackbuild.nightly.page.charts import (
+    CELL_HEIGHT,
+    CHART_HEIGHT,
+    CHART_WIDTH,
+    Sparkline,
+    Strip,
+    chart,
+    outcome_shape,
+    sparkline,
+    strip,
+    verdict_shape,
+)
+from stackbuild.nightly.page.places import INDEX, STACKS, report_link
+from stackbuild.nightly.page.state import StackState, gravest, state_of
+from stackbuild.output_file import write_file, writing
+from stackbuild.reports.page_template import page_part, page_template
+from stackbuild.store.disk import disk_full_as_error
+
+_PACKAGE = "stackbuild.nightly.page"
+# In the head of every page: only what bears it is ever removed.
+_MARK = b'<meta name="generator" content="stackbuild nightly">'
+_MARK_WITHIN = 2048  # bytes
+_STRIP_NIGHTS = 30
+_SPARK_NIGHTS = 90
+
+
+@dataclass(frozen=True)
+class Row:
+    """A stack in the table, drawn; only what the table shows, for hundreds of them are held at once."""
+
+    rank: tuple[object, ...]
+    label: str
+    page: str
+    outcome: Outcome
+    complete: bool
+    in_last_night: bool
+    nights_in_state: int
+    since: str
+    seen: str
+    last_good: str
+    digest: str
+    size_bytes: int
+    seconds: float
+    change_started: str
+    change_kind: str
+    change_line: str
+    strip: Strip
+    strip_words: str
+    sizes: Sparkline | None
+    times: Sparkline | None
+
+
+@dataclass(frozen=True)
+class GateRow:
+    """A gate through the nights, drawn, and how often it gave which verdict."""
+
+    code: str
+    strip: Strip
+    words: str
+
+
+def write_page(history: History, folder: Path, *, now: datetime, nights: int = 365) -> None:
+    """Write ``index.html`` and ``stacks/NAME.html`` for each stack; each file appears complete or not at all.
+
+    A page of a stack that the history does not have any more is removed.
+
+    Args:
+        history: What is shown.
+        folder: Made when missing.
+        now: The time of writing, with its zone: how old the last night is.
+        nights: How many nights are shown.
+
+    Raises:
+        UsageError: The folder cannot be written (``output-unwritable``).
+        BuildError: The disk is full (``disk-full``).
+    """
+    with history.view(), disk_full_as_error(folder), writing(folder):
+        summaries = history.nights(nights)
+        rows, written = [], set()
+        for state in _states(history, summaries, nights):
+            write_file(folder / STACKS / state.page, _stack_page(state))
+            written.add(state.page)
+            rows.append(_row(state, summaries))
+        rows.sort(key=lambda row: row.rank)
+        write_file(folder / INDEX, _index(rows, summaries, now))
+        _remove_others(folder / STACKS, written)
+
+
+def _states(history: History, nights: Sequence[NightSummary], limit: int) -> Iterator[StackState]:
+    for series in history.series():
+        state = state_of(history, series, nights, limit)
+        if state is not None:
+            yield state
+
+
+def _row(state: StackState, nights: Sequence[NightSummary]) -> Row:
+    by_night = {point.number: gravest(point) for point in state.points}
+    verdicts = [by_night.get(summary.number) for summary in reversed(nights[:_STRIP_NIGHTS])]
+    recent = state.points[:_SPARK_NIGHTS][::-1]
+    change = state.changes[0] if state.changes else None
+    return Row(
+        rank=state.rank,
+        label=state.label,
+        page=state.page,
+        outcome=state.newest.outcome,
+        complete=state.newest.complete,
+        in_last_night=state.in_last_night,
+        nights_in_state=state.nights_in_state,
+        since=state.since.started,
+        seen=state.newest.started,
+        last_good=state.last_good.started if state.last_good else "",
+        digest=values.short_digest(state.built.config_digest) if state.built else "",
+        size_bytes=state.built.size if state.built else 0,
+        seconds=state.seconds,
+        change_started=change.last.started if change else "",
+        change_kind=change.kind if change else "",
+        change_line=change.line if change else "",
+        strip=strip([verdict_shape(verdict) for verdict in verdicts], cell=5, gap=1),
+        strip_words=_counted(verdicts),
+        sizes=sparkline([point.size for point in recent]),
+        times=sparkline([point.seconds.get(state.stage, 0.0) for point in recent]),
+    )
+
+
+def _index(rows: Sequence[Row], nights: Sequence[NightSummary], now: datetime) -> bytes:
+    last = nights[0] if nights else None
+    outcomes: Counter[Outcome] = Counter(last.outcomes if last else {})
+    worst = next((outcome for outcome in values.OUTCOME_WORDS if outcomes[outcome]), None)
+    incomplete = sum(row.in_last_night and not row.complete for row in rows)
+    return _rendered(
+        "index.html.jinja",
+        rows=rows,
+        last=last,
+        outcomes=[(outcome, outcomes[outcome]) for outcome in values.OUTCOME_WORDS if outcomes[outcome]],
+        worst=worst,
+        incomplete=incomplete,
+        missing=sum(not row.in_last_night for row in rows),
+        present=[outcome for outcome in values.OUTCOME_WORDS if any(row.outcome == outcome for row in rows)],
+        age=values.age(last.started, now) if last else "",
+        strip_nights=min(len(nights), _STRIP_NIGHTS),
+        written=now.strftime("%Y-%m-%d %H:%M %Z").strip(),
+        script=page_part(_PACKAGE, "index.js"),
+    )  # fmt: skip
+
+
+def _stack_page(state: StackState) -> bytes:
+    oldest_first = state.points[::-1]
+    marked = [point.drifted or point.changed for point in oldest_first]
+    gates, steady = _gates(state)
+    return _rendered(
+        "stack.html.jinja",
+        state=state,
+        nights=strip([outcome_shape(point.outcome) for point in oldest_first]),
+        nights_words=_counted_outcomes(state),
+        gates=gates,
+        steady=steady,
+        sizes=chart([point.size for point in oldest_first], marked),
+        times=chart([point.seconds.get(state.stage, 0.0) for point in oldest_first], marked),
+        reports=[(name, path, report_link(path, "../")) for name, path in sorted(state.last.reports.items())],
+        pins=[(name, values.pin(value)) for name, value in state.last.pins.items() if value not in (None, "", [], {})],
+        script="",
+    )  # fmt: skip
+
+
+def _gates(state: StackState) -> tuple[list[GateRow], list[str]]:
+    """The gates that were ever anything but PASS or SKIP, the newest trouble first; and the names of the others."""
+    codes = dict.fromkeys(code for point in state.points for code in point.verdicts)
+    rows, steady = [], []
+    for code in codes:
+        verdicts = [point.verdicts.get(code) for point in state.points]
+        if not {Verdict.FAIL, Verdict.ERROR, Verdict.WARN} & set(verdicts):
+            steady.append(code)
+            continue
+        trouble = next(
+            number for number, verdict in enumerate(verdicts) if verdict in (Verdict.FAIL, Verdict.ERROR, Verdict.WARN)
+        )  # fmt: skip
+        shapes = [verdict_shape(verdict) for verdict in reversed(verdicts)]
+        rows.append((trouble, GateRow(code, strip(shapes), _counted(verdicts))))
+    return [row for _, row in sorted(rows, key=lambda found: (found[0], found[1].code))], sorted(steady)
+
+
+def _counted(verdicts: Sequence[Verdict | None]) -> str:
+    counted = Counter(verdict for verdict in verdicts if verdict is not None)
+    words = [f"{counted[verdict]} {verdict.value}" for verdict in Verdict if counted[verdict]]
+    return ", ".join(words) or "never judged"
+
+
+def _counted_outcomes(state: StackState) -> str:
+    counted = Counter(point.outcome for point in state.points)
+    return ", ".join(
+        f"{counted[outcome]} {word}" for outcome, word in values.OUTCOME_WORDS.items() if counted[outcome]
+    )
+
+
+def _rendered(template: str, *, script: str, **fields: object) -> bytes:
+    style = page_part("stackbuild.reports", "report.css") + page_part(_PACKAGE, "page.css")
+    page = page_template(_PACKAGE, template).render(
+        **fields,
+        style=style,
+        style_hash=_policy_hash(style),
+        script=script,
+        script_hash=_policy_hash(script),
+        values=values,
+        cell_height=CELL_HEIGHT,
+        chart_width=CHART_WIDTH,
+        chart_height=CHART_HEIGHT,
+        version=__version__,
+    )
+    return page.encode("utf-8", "backslashreplace")
+
+
+def _policy_hash(text: str) -> str:
+    """A source of Content Security Policy level 3: exactly this text may be used."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+def _remove_others(folder: Path, written: set[str]) -> None:
+    """Remove pages of stacks that are gone; what we did not write stays."""
+    for path in folder.glob("*.html"):
+        if path.name in written or not path.is_file():
+            continue
+        with path.open("rb") as stream:
+            ours = _MARK in stream.read(_MARK_WITHIN)
+        if ours:
+            path.unlink(missing_ok=True)
