@@ -38,23 +38,20 @@ def pin_breaks(pin: str, before: str, after: str) -> str:
     return rule(before, after) if rule is not None else ""
 
 
-def package_breaks(kind: str, name: str, before: str, after: str) -> str:
+def package_breaks(name: str, before: str, after: str) -> str:
     """Why the change of a package is breaking; empty when it is not.
 
     Args:
-        kind: As :class:`~stackbuild.drift.model.PackageChange` has it.
         name: The package.
         before: Its version; empty when it was not there.
         after: Its new version; empty when it is gone.
     """
     if not after:
-        return f"What uses {name} no longer finds it."
+        return "What uses it no longer finds it."
     if not before:
         return ""
     old, new = _major(before), _major(after)
     if old is None or new is None or old == new or (old >= _CALENDAR and new >= _CALENDAR):
-        return ""
-    if kind == "deb" and (":" in before) != (":" in after) and old == new:
         return ""
     return f"The major version of {name} moved from {old} to {new}."
 

@@ -99,6 +99,22 @@ class Drift(FrozenModel):
     )
 
     @property
+    def title(self) -> str:
+        """What was compared, in one line."""
+        return f"diff {self.before.name} {self.after.name}"
+
+    @property
+    def headline(self) -> tuple[tuple[str, str], ...]:
+        """What a reader must know beside the findings."""
+        rows = [("levels", ", ".join(self.levels))]
+        if self.first_layer is not None:
+            inputs = ", ".join(self.first_layer.inputs) or "all inputs are the same"
+            rows.append(("first layer", f"{self.first_layer.number}, {self.first_layer.maker}: {inputs}"))
+        rows.extend(("metadata", text) for text in self.metadata)
+        rows.extend(("unknown", sentence) for sentence in self.unknown[:5])
+        return tuple(rows)
+
+    @property
     def differs(self) -> bool:
         """True when content differs: pins, packages or files that the noise table does not cover."""
         return bool(self.pins or self.packages or any(not file.noise for file in self.files))

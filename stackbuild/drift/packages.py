@@ -126,7 +126,7 @@ def _change(old: Sequence[Package], new: Sequence[Package]) -> PackageChange | N
             return None
         change = change.model_copy(update={"what": what, **_told_apart(what, old, new)})
     versions = (_joined(item.version for item in old), _joined(item.version for item in new))
-    why = package_breaks(some.kind, some.name, *versions)
+    why = package_breaks(some.name, *versions)
     return change.model_copy(update={"breaking": bool(why), "why": why})
 
 

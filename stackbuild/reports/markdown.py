@@ -42,8 +42,8 @@ _LINK = re.compile(r"(?i)\b(https?|ftp|www|mailto)(?=[:.])")
 def render_markdown(document: Document) -> str:
     """The document as Markdown: verdict, gates, next steps, and evidence that is folded away."""
     verdict = leading_verdict(document.findings)
-    parts = [f"### {_SYMBOLS[verdict]} {verdict.value}: {_inline(document.title)}\n\n{_counted(document)}\n"]
-    parts.append("".join(f"* {_inline(name)}: {_code(value)}\n" for name, value in document.headline))
+    parts = [f"### {_SYMBOLS[verdict]} {verdict.value}: {inline(document.title)}\n\n{_counted(document)}\n"]
+    parts.append("".join(f"* {inline(name)}: {code_span(value)}\n" for name, value in document.headline))
     parts.extend(_gates(document))
     parts.extend(_next_steps(document))
     parts.extend(_stack(document))
@@ -64,7 +64,7 @@ def _counted(document: Document) -> str:
     told = counts(document.findings) or "nothing was judged"
     if document.complete:
         return f"{told}; complete"
-    return f"{told}; **not complete**: {', '.join(_code(code) for code in missing)} not judged"
+    return f"{told}; **not complete**: {', '.join(code_span(code) for code in missing)} not judged"
 
 
 def _gates(document: Document) -> Iterator[str]:
@@ -82,11 +82,11 @@ def _gates(document: Document) -> Iterator[str]:
 
 
 def _row(part: Part, finding: Finding, *, several: bool) -> str:
-    on = f" {_inline(part.name)} |" if several else ""
-    waived = f" (waived: {_inline(finding.waived)})" if finding.waived else ""
+    on = f" {inline(part.name)} |" if several else ""
+    waived = f" (waived: {inline(finding.waived)})" if finding.waived else ""
     return (
         f"| {_SYMBOLS[finding.verdict]} {finding.verdict.value} | `{finding.code}` |{on} "
-        f"{_inline(finding.summary)}{waived} |\n"
+        f"{inline(finding.summary)}{waived} |\n"
     )
 
 
@@ -97,15 +97,15 @@ def _next_steps(document: Document) -> Iterator[str]:
     advice = dict.fromkeys(f"{part.name}: {line}" for part in document.parts for line in part.advice)
     if not steps and not advice:
         return
-    lines = [f"1. `{code}`: {_inline(step)}\n" for code, step in steps]
-    lines += [f"1. {_inline(line)}\n" for line in advice]
+    lines = [f"1. `{code}`: {inline(step)}\n" for code, step in steps]
+    lines += [f"1. {inline(line)}\n" for line in advice]
     yield "#### Next steps\n\n" + "".join(lines[:_MOST_ROWS])
 
 
 def _stack(document: Document) -> Iterator[str]:
     if document.stack:
         rows = "".join(
-            f"| {_inline(row.name)} | {_code(row.value)} | {_code(row.required) if row.required else ''} |\n"
+            f"| {inline(row.name)} | {code_span(row.value)} | {code_span(row.required) if row.required else ''} |\n"
             for row in document.stack
         )
         yield _folded("Frozen stack", f"| | Here | Must be |\n|---|---|---|\n{rows}")
@@ -119,7 +119,7 @@ def _evidence(document: Document) -> Iterator[str]:
                 text = "\n".join(_labelled(name, value) for name, value in told)
                 # Inside an HTML block Markdown is not read, so that its escapes would show.
                 named = [finding.code, finding.subject, part.name if len(document.parts) > 1 else ""]
-                about = " ".join(_code(name) for name in named if name)
+                about = " ".join(code_span(name) for name in named if name)
                 yield _folded(f"Evidence: {about}", _fenced(shortened(text, _LONGEST_EVIDENCE)))
     if document.log:
         yield _folded("Container log", _fenced(shortened(document.log, _LONGEST_LOG)))
@@ -139,7 +139,7 @@ def _fenced(text: str) -> str:
     return f"{fence}text\n{safe}\n{fence}\n"
 
 
-def _code(text: str) -> str:
+def code_span(text: str) -> str:
     """As code: nothing in it is read as mark-up, mention or link."""
     safe = shortened(safe_line(text), _LONGEST_CELL).replace("\n", " ")
     if not safe:
@@ -150,7 +150,8 @@ def _code(text: str) -> str:
     return f"<code>{safe}</code>"
 
 
-def _inline(text: str) -> str:
+def inline(text: str) -> str:
+    """As running text of one line: nothing in it is read as mark-up, mention or link."""
     safe = shortened(safe_line(text), _LONGEST_CELL).replace("\n", " ")
     safe = safe.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return _LINK.sub(r"\1<!-- -->", _REFERENCES.sub(r"\1<!-- -->", _PUNCTUATION.sub(r"\\\1", safe)))

@@ -1,0 +1,118 @@
+"""Finding what a person named as one side: an image, a lock, a stack's lock, or an SBOM."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import cast
+
+from stackbuild.drift.compare import image_side
+from stackbuild.drift.lock_subject import lock_subject
+from stackbuild.drift.sbom_subject import LARGEST, sbom_subject
+from stackbuild.drift.subject import Subject
+from stackbuild.errors import NotJudgedError, SpecError
+from stackbuild.lock.file import read_lock
+from stackbuild.lock.path import lock_path
+from stackbuild.progress import Observer
+from stackbuild.scan.open_source import open_source
+from stackbuild.site_config import SiteConfig
+from stackbuild.spec.load import load_spec
+from stackbuild.spec.model import Platform
+from stackbuild.store.store import Store
+
+_IN_A_REFERENCE = frozenset("/:@")
+
+
+@contextmanager
+def open_side(
+    target: str,
+    *,
+    site: SiteConfig,
+    store: Store | None,
+    observer: Observer,
+    find_stack: Callable[[str], Path],
+    platform: str = "linux/amd64",
+    wanted: str = "",
+    registry: bool = False,
+) -> Iterator[Subject]:
+    """Open one side.
+
+    A file that begins with ``{`` is a lock or an SBOM; every other path is an image, as ``scan`` opens it. A
+    word without ``/``, ``:`` and ``@`` is a stack, whose lock is meant (of an external stack its image); where
+    there is no such stack it is an image.
+
+    Args:
+        target: What the person named.
+        site: Mirrors of registries.
+        store: Where tars of layers and what was found in them may be.
+        observer: Told what is read.
+        find_stack: The spec of a stack by its name.
+        platform: Of an index or a lock, the platform to read.
+        wanted: Which image of an archive that holds several.
+        registry: True to ask the registry even when the engine has the image.
+
+    Raises:
+        StackbuildError: As reading locks, SBOMs and images does.
+    """
+    path = Path(target)
+    if path.is_file() and (path.suffix == ".lock" or _is_json(path)):
+        yield _of_document(path, cast(Platform, platform))
+        return
+    if not path.exists() and not _IN_A_REFERENCE & set(target):
+        spec_path = _stack(target, find_stack)
+        if spec_path is not None:
+            external = load_spec(spec_path).spec.external
+            if external is None:
+                yield lock_subject(read_lock(lock_path(spec_path)), cast(Platform, platform), name=target)
+                return
+            target = external
+    with open_source(
+        target,
+        site=site,
+        store=store,
+        observer=observer,
+        platform=platform,
+        wanted=wanted,
+        registry=registry,
+    ) as source:
+        yield image_side(source, store=store, observer=observer)
+
+
+def _stack(name: str, find_stack: Callable[[str], Path]) -> Path | None:
+    try:
+        return find_stack(name)
+    except SpecError as error:
+        if error.code != "spec-not-found":
+            raise
+        return None
+
+
+def _is_json(path: Path) -> bool:
+    with path.open("rb") as stream:
+        return stream.read(64).lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"{"
+
+
+def _of_document(path: Path, platform: Platform) -> Subject:
+    if path.suffix == ".lock" or _is_lock(path):
+        return lock_subject(read_lock(path), platform, name=str(path))
+    with path.open("rb") as stream:
+        data = stream.read(LARGEST + 1)
+    return sbom_subject(data, str(path))
+
+
+def _is_lock(path: Path) -> bool:
+    """Whether a JSON file is a lock under another name, for example one out of a version control system."""
+    if path.stat().st_size > LARGEST:
+        return False
+    try:
+        value = json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise NotJudgedError(
+            "it begins as JSON and is none",
+            code="sbom-unreadable",
+            where=str(path),
+            do="Name a lock, a CycloneDX document in JSON, or an image.",
+        ) from error
+    return isinstance(value, dict) and "stack" in value and "platforms" in value

@@ -1,0 +1,127 @@
+"""A drift for a person at a terminal; plain text where colour is not wanted."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from stackbuild.drift.findings import layer_text
+from stackbuild.drift.model import Drift, PackageChange, PinChange
+from stackbuild.reports.drift_summary import NOBODY, file_text, outcome, owned_files, side_text
+from stackbuild.reports.safe_text import safe_text
+
+_MOST_PACKAGES = 40
+_MOST_OWNERS = 20
+_MOST_UNKNOWN = 5
+_LONGEST_VALUE = 100
+
+Line = tuple[str, str]  # style and text
+
+
+def render_drift(drift: Drift, *, colour: bool, width: int = 110, verbose: bool = False) -> str:
+    """The drift as text.
+
+    Args:
+        drift: What to show.
+        colour: Whether the reader is a terminal that wants colour; False gives plain text.
+        width: Columns; plain text is not wrapped.
+        verbose: Show every package and file, and what differs without being content.
+    """
+    stream = io.StringIO()
+    console = Console(
+        file=stream,
+        force_terminal=colour,
+        no_color=not colour,
+        width=width if colour else 10_000,
+        highlight=False,
+        color_system="standard" if colour else None,
+    )
+    for style, text in _lines(drift, verbose=verbose):
+        console.print(Text(_one_line(text), style=style))
+    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
+
+
+def _one_line(text: str) -> str:
+    """Safe, on one line, with its columns kept."""
+    return safe_text(text).replace("\n", " ").replace("\t", " ")
+
+
+def _lines(drift: Drift, *, verbose: bool) -> Iterator[Line]:
+    yield "bold", drift.title
+    yield "none", f"  before     {side_text(drift.before)}"
+    yield "none", f"  after      {side_text(drift.after)}"
+    yield "none", ""
+    yield from _section("pins", [_pin(pin) for pin in drift.pins], None)
+    several = len({item.place for item in drift.packages if item.place}) > 1
+    packages = [_package(package, placed=several or verbose) for package in drift.packages]
+    yield from _section("packages", packages, None if verbose else _MOST_PACKAGES)
+    yield from _files(drift, verbose=verbose)
+    if drift.first_layer is not None:
+        yield "bold", "first layer that differs"
+        yield "none", f"  {layer_text(drift.first_layer)}"
+        yield "none", ""
+    for head, told, most in (
+        ("differs without being content", drift.metadata, None),
+        ("not known", drift.unknown, None if verbose else _MOST_UNKNOWN),
+    ):
+        yield from _section(head, [("dim", text) for text in told], most)
+    yield (
+        ("yellow" if drift.differs else "green"),
+        ("DRIFT  " if drift.differs else "SAME   ") + outcome(drift),
+    )
+
+
+def _section(head: str, lines: Sequence[Line], most: int | None) -> Iterator[Line]:
+    if not lines:
+        return
+    yield "bold", head
+    yield from ((style, f"  {text}") for style, text in lines[:most])
+    if most is not None and len(lines) > most:
+        yield "dim", f"  and {len(lines) - most:,} more; -v shows them"
+    yield "none", ""
+
+
+def _files(drift: Drift, *, verbose: bool) -> Iterator[Line]:
+    groups = owned_files(drift.files, examples=len(drift.files) if verbose else 3)
+    if not groups:
+        return
+    yield "bold", "files"
+    shown = groups if verbose else groups[:_MOST_OWNERS]
+    for group in shown:
+        yield "none", f"  {group.owner}: {group.counts}"
+        if not (verbose or group.changed or group.owner == NOBODY):
+            continue  # a package that came or went whole
+        yield from (("dim", f"    {file_text(file)}") for file in group.examples)
+        more = group.changed + group.added + group.removed - len(group.examples)
+        if more:
+            yield "dim", f"    and {more:,} more"
+    if len(groups) > len(shown):
+        yield "dim", f"  and those of {len(groups) - len(shown):,} more packages; -v shows them"
+    yield "none", ""
+
+
+def _pin(pin: PinChange) -> Line:
+    return _told(f"{pin.pin}: {_value(pin.before)} → {_value(pin.after)}", pin.why)
+
+
+def _package(package: PackageChange, *, placed: bool) -> Line:
+    where = f" in {package.place}" if package.place and placed else ""
+    what = f" [{', '.join(package.what)}]" if package.what not in ((), ("version",)) else ""
+    if package.change == "changed":
+        text = f"{package.before} → {package.after}" if package.before != package.after else package.before
+    else:
+        text = f"{package.after or package.before} {package.change}"
+    return _told(f"{package.kind} {package.name} {text}{what}{where}", package.why)
+
+
+def _told(text: str, why: str) -> Line:
+    return ("yellow", f"{text}  !! {why}") if why else ("none", text)
+
+
+def _value(text: str) -> str:
+    if not text:
+        return "none"
+    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"

@@ -1,0 +1,96 @@
+"""What every format of a drift shows: a headline, the verdict in words, files by their owners."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from stackbuild.drift.model import Drift, FileChange, Side
+
+_EXAMPLES = 3
+NOBODY = "of no known package"
+
+
+@dataclass(frozen=True)
+class OwnedFiles:
+    """The files of one package that differ.
+
+    Attributes:
+        owner: The package, or words for none.
+        changed: Their number.
+        added: Number of files that came.
+        removed: Number of files that went.
+        examples: The first of them in path order.
+    """
+
+    owner: str
+    changed: int
+    added: int
+    removed: int
+    examples: tuple[FileChange, ...]
+
+    @property
+    def counts(self) -> str:
+        """For example ``3 changed, 1 added``."""
+        named = (("changed", self.changed), ("added", self.added), ("removed", self.removed))
+        return ", ".join(f"{count:,} {word}" for word, count in named if count)
+
+
+def owned_files(files: Sequence[FileChange], *, examples: int = _EXAMPLES) -> tuple[OwnedFiles, ...]:
+    """The files that count, by owner, the most first; those of nobody last, where a person has to look himself.
+
+    Args:
+        files: What became of the files.
+        examples: How many to show of each owner.
+    """
+    found: dict[str, list[FileChange]] = {}
+    for file in files:
+        if not file.noise:
+            found.setdefault(file.owner or NOBODY, []).append(file)
+    groups = (
+        OwnedFiles(
+            owner=owner,
+            changed=sum(file.change == "changed" for file in listed),
+            added=sum(file.change == "added" for file in listed),
+            removed=sum(file.change == "removed" for file in listed),
+            # Content that changed says more than a thousand files that came with a package.
+            examples=tuple(sorted(listed, key=lambda file: file.change != "changed")[:examples]),
+        )
+        for owner, listed in found.items()
+    )
+    return tuple(
+        sorted(
+            groups,
+            key=lambda group: (
+                group.owner == NOBODY,
+                -(group.changed + group.added + group.removed),
+                group.owner,
+            ),
+        )
+    )
+
+
+def outcome(drift: Drift) -> str:
+    """In words what the exit code says."""
+    if not drift.differs:
+        return "no difference of content"
+    counted = (
+        (len(drift.pins), "pin"),
+        (len(drift.packages), "package"),
+        (sum(not file.noise for file in drift.files), "file"),
+    )
+    told = ", ".join(f"{count:,} {word}{'' if count == 1 else 's'}" for count, word in counted if count)
+    breaking = sum(pin.breaking for pin in drift.pins) + sum(item.breaking for item in drift.packages)
+    return f"{told} differ" + (f"; {breaking:,} may break users" if breaking else "")
+
+
+def side_text(side: Side) -> str:
+    """One side in a line."""
+    return " ".join(part for part in (side.name, f"({side.kind})", side.platform, side.digest[:19]) if part)
+
+
+def file_text(file: FileChange) -> str:
+    """One file in a line: path, change and what it was and is."""
+    what = f" {', '.join(file.what)}" if file.what else ""
+    values = " → ".join(value for value in (file.before, file.after) if value)
+    return f"{file.path}: {file.change}{what} ({values})"
