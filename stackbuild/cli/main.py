@@ -32,6 +32,7 @@ COMMANDS = {
     "build": ("stackbuild.cli.build", "Build images from locks."),
     "scan": ("stackbuild.cli.scan", "Judge what is in an image, without starting it."),
     "sbom": ("stackbuild.cli.sbom", "Write the CycloneDX SBOM of an image."),
+    "diff": ("stackbuild.cli.diff", "Say what differs between two images, locks or SBOMs."),
     "verify": ("stackbuild.cli.verify", "Run the verification suite in an image."),
     "publish": ("stackbuild.cli.publish", "Judge an image in its registry, then tag it for others."),
     "inspect": ("stackbuild.cli.inspect", "Show what an image stands for."),
