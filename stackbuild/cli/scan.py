@@ -34,6 +34,12 @@ if TYPE_CHECKING:
 @click.option("--image", "wanted", default="", metavar="NAME", help="Which image of an archive with several.")
 @click.option("--registry", is_flag=True, help="Ask the registry even when the engine has the image.")
 @click.option("--no-store", is_flag=True, help="Read every layer anew and keep nothing.")
+@click.option(
+    "--sbom",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write the image's SBOM there in the same pass, as sbom --scan would.",
+)
 @click.option("--strict", is_flag=True, help="A WARN fails.")
 @output_options(formats=SCAN_FORMATS)
 def command(
@@ -45,6 +51,7 @@ def command(
     wanted: str,
     registry: bool,
     no_store: bool,
+    sbom: Path | None,
     strict: bool,
     format_: str,
     output: Path | None,
@@ -88,6 +95,10 @@ def command(
         ) as source,
     ):
         scan = scan_of(scan_image(source, observer, store=store))
+    if sbom is not None:
+        from stackbuild.sbom.scanned import scan_sbom
+
+        write_result(scan_sbom(scan), sbom)
     expected, waivers = _expectations(here, scan, stack, gpus, driver)
     findings = judge_scan(scan, expected, facts, today)
     findings = with_stack_and_site(findings, waivers, here.site.policy, today)
@@ -117,13 +128,16 @@ def _expectations(
     here: Project, scan: Scan, stack: str | None, gpus: tuple[str, ...], driver: str | None
 ) -> tuple[Expectations, tuple[Waiver, ...]]:
     """What the image is held against: --gpu and --driver, else the stack's target; its lock's wheels."""
-    from stackbuild.compat.offer import described_offer
     from stackbuild.facts.tables import Facts
     from stackbuild.scan.expectations import expectations_of_stack
     from stackbuild.scan.gates.judge import Expectations
 
     facts = Facts()
-    target = described_offer(driver, gpus, facts) if gpus or driver else None
+    target = None
+    if gpus or driver:
+        from stackbuild.compat.offer import described_offer
+
+        target = described_offer(driver, gpus, facts)
     if stack is None:
         return Expectations(target), ()
     platform = scan.files.description.platform

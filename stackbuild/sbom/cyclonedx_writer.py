@@ -22,6 +22,7 @@ from cyclonedx.model.dependency import Dependency
 from cyclonedx.model.license import DisjunctiveLicense, LicenseExpression
 from cyclonedx.model.tool import ToolRepository
 from cyclonedx.output.json import JsonV1Dot6
+from cyclonedx.spdx import fixup_id
 
 from stackbuild.sbom.check import check_licences, check_references
 from stackbuild.sbom.inventory import Evidence, Item
@@ -111,8 +112,5 @@ def _licences(stated: Sequence[str]) -> list[DisjunctiveLicense | LicenseExpress
     factory = LicenseFactory()
     if len(stated) == 1:
         return [factory.make_from_string(stated[0])]
-    made: list[DisjunctiveLicense | LicenseExpression] = []
-    for text in stated:
-        licence = factory.make_from_string(text)
-        made.append(factory.make_with_name(text) if isinstance(licence, LicenseExpression) else licence)
-    return made
+    ids = ((text, fixup_id(text)) for text in stated)
+    return [DisjunctiveLicense(id=known) if known else factory.make_with_name(text) for text, known in ids]

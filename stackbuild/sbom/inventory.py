@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Literal
 
 from packageurl import PackageURL
@@ -60,7 +61,7 @@ class Item:
         for child in self.children:
             yield from child.with_children()
 
-    @property
+    @cached_property
     def key(self) -> str:
         """Unique and stable: the purl (or kind and name), and a hash of the location where there is one."""
         version = f"@{self.version}" if self.version else ""

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from stackbuild.compat.offer import target_offer
 from stackbuild.compat.policy import with_severities, with_waivers
 from stackbuild.compat.subject import HostOffer
 from stackbuild.facts.tables import Facts
 from stackbuild.findings import Finding
-from stackbuild.lock.file import read_lock
-from stackbuild.lock.path import lock_path
 from stackbuild.scan.gates.judge import Expectations
 from stackbuild.site_policy import Policy
-from stackbuild.spec.load import load_spec
-from stackbuild.spec.model import Waiver
+
+if TYPE_CHECKING:
+    from stackbuild.spec.model import Waiver
 
 
 def expectations_of_stack(
@@ -30,6 +29,12 @@ def expectations_of_stack(
         facts: The fact tables.
         target: A host in place of the spec's own target.
     """
+    # Scanning an image that no stack is named for needs neither specs nor locks, which take long to import.
+    from stackbuild.compat.offer import target_offer
+    from stackbuild.lock.file import read_lock
+    from stackbuild.lock.path import lock_path
+    from stackbuild.spec.load import load_spec
+
     spec = load_spec(spec_path).spec
     if target is None and (spec.target.gpus or spec.target.driver):
         target = target_offer(spec.target, facts)

@@ -73,6 +73,15 @@ def test_a_stacks_lock_and_waivers_count(archive: Path, tmp_path: Path):
     assert "loaded on A100 only" in finding["waived"]
 
 
+def test_the_sbom_of_the_same_pass_is_that_of_its_own_command(archive: Path, tmp_path: Path):
+    assert run(str(archive), "--gpu", "8.0", "-q", "--sbom", "one.json").exit_code == 0
+    alone = CliRunner().invoke(cli, ["sbom", str(archive), "-q", "-o", "two.json"])
+    assert alone.exit_code == 0, alone.output
+    document = (tmp_path / "one.json").read_bytes()
+    assert document == (tmp_path / "two.json").read_bytes()
+    assert "libk.so" in {component["name"] for component in json.loads(document)["components"]}
+
+
 def test_a_path_that_is_not_there_is_said(archive: Path):
     result = run("./missing.tar", "-q")
     assert result.exit_code != 0
