@@ -38,6 +38,7 @@ COMMANDS = {
     "inspect": ("stackbuild.cli.inspect", "Show what an image stands for."),
     "pick": ("stackbuild.cli.pick", "Choose the best tag of a repository for a host."),
     "matrix": ("stackbuild.cli.matrix", "List the jobs of a CI service: build, judge, promote."),
+    "nightly": ("stackbuild.cli.nightly", "Rebuild everything from nothing, and say what is not as it was."),
     "host": ("stackbuild.cli.host", "Show this host's drivers and GPUs and what they can run."),
     "explain": ("stackbuild.cli.explain", "Explain a code or a pasted error message."),
     "facts": ("stackbuild.cli.facts", "Show the compatibility facts and their sources."),

@@ -1,0 +1,255 @@
+"""``stackbuild nightly``: rebuild everything from nothing, and say what is not as it was."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from stackbuild.cli.options import output_options, stack_argument
+from stackbuild.reports.formats import REPORT_FORMATS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from stackbuild.cli.context import Project
+    from stackbuild.nightly.ground import Ground, Keep
+    from stackbuild.nightly.model import Night
+    from stackbuild.progress import Observer
+
+_FOLDER = Path("nightly")
+
+
+@click.command("nightly")
+@stack_argument
+@click.option("--all", "everything", is_flag=True, help="All stacks of the folder; so without a STACK.")
+@click.option(
+    "--no-rebuild", "quick", is_flag=True, help="Build nothing: a quick night judges what is there."
+)
+@click.option("--accept", is_flag=True, help="Where a rebuild differs: hold the next nights against it.")
+@click.option("--gpus", metavar="all|none|N|device=ID[,ID]", help="GPUs to reserve for verifying.")
+@click.option("--strict", is_flag=True, help="A WARN fails.")
+@click.option(
+    "--retries",
+    type=click.IntRange(min=0),
+    default=1,
+    show_default=True,
+    help="How often to try stacks again, at the end, that infrastructure kept from being judged.",
+)
+@click.option(
+    "--retry-pause",
+    type=click.FloatRange(min=0),
+    default=60.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long to wait before that.",
+)
+@click.option(
+    "--history",
+    "history_file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=_FOLDER / "history.sqlite",
+    show_default=True,
+    metavar="FILE",
+    help="Where nights are remembered.",
+)
+@click.option(
+    "--page",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Write the page of all nights there.",
+)
+@click.option(
+    "--reports",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Where reports go, a folder for each night and stack. Default: reports/ in the page's folder, or nightly/.",
+)
+@click.option(
+    "--keep",
+    type=click.IntRange(min=1),
+    default=14,
+    show_default=True,
+    metavar="NIGHTS",
+    help="Of how many nights the reports stay; the history keeps all.",
+)
+@click.option(
+    "--junit", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Also write JUnit XML."
+)
+@click.option(
+    "--work-dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Where the empty stores of the rebuilds are made. Default: in the store.",
+)
+@output_options(formats=REPORT_FORMATS)
+def command(
+    stacks: tuple[str, ...],
+    everything: bool,
+    quick: bool,
+    accept: bool,
+    gpus: str | None,
+    strict: bool,
+    retries: int,
+    retry_pause: float,
+    history_file: Path,
+    page: Path | None,
+    reports: Path | None,
+    keep: int,
+    junit: Path | None,
+    work_dir: Path | None,
+    format_: str,
+    output: Path | None,
+    quiet: bool,
+    verbose: bool,
+) -> None:
+    """Rebuild stacks from nothing and judge them: inputs, drift, gates, newer versions.
+
+    Nothing that people use is touched: no lock is written, no tag moved; images of the night are called
+    STACK:nightly. Exit codes: 0 all is as it was, 3 a lock cannot be honoured, 4 a build failed, 1 a gate
+    failed, 5 could not be judged, 6 drift; of several the first in this order.
+    """
+    from datetime import UTC, datetime
+
+    from stackbuild.cli.context import project
+    from stackbuild.cli.progress import observed
+    from stackbuild.nightly.ground import NightOptions
+    from stackbuild.nightly.history.history import History
+    from stackbuild.nightly.night import night_id, run_night
+    from stackbuild.verification.gpus import parse_gpus
+
+    here = project()
+    specs = here.stacks(stacks, everything=everything or not stacks)
+    options = NightOptions(
+        rebuild=not quick,
+        gpus=parse_gpus(gpus) if gpus is not None else None,
+        strict=strict,
+        accept=accept,
+        retries=retries,
+        pause=retry_pause,
+        work_dir=work_dir.absolute() if work_dir is not None else None,
+    )
+    folder = page or _FOLDER
+    kept = reports or folder / "reports"
+    if page is not None and junit is None:
+        junit = page / "nightly.xml"
+    started = datetime.now(UTC)
+    id_ = night_id(started)
+    with observed(quiet=quiet) as observer, History(history_file, observer=observer) as history:
+        night = run_night(
+            specs,
+            id_=id_,
+            started=started,
+            ground=_ground(here, observer, started, _keeper(kept / id_, folder)),
+            options=options,
+            history=history,
+        )
+        if night.stacks:
+            history.add(night)
+        if page is not None:
+            from stackbuild.nightly.page.write import write_page
+
+            write_page(history, page, now=datetime.now(UTC))
+    _forget_reports(kept, keep)
+    _write(night, format_, output, junit, specs, strict=strict, verbose=verbose)
+    if night.interrupted:
+        raise KeyboardInterrupt
+    click.get_current_context().exit(int(night.exit_code))
+
+
+def _ground(here: Project, observer: Observer, started: datetime, keep: Keep) -> Ground:
+    import os
+
+    from stackbuild.facts.tables import Facts
+    from stackbuild.nightly.ground import Ground
+
+    return Ground(
+        site=here.site,
+        store=here.store,
+        connect=here.engine,
+        environ=os.environ,
+        observer=observer,
+        facts=Facts(),
+        today=started.date(),
+        keep=keep,
+    )
+
+
+def _keeper(folder: Path, start: Path) -> Keep:
+    """Writes a stack's reports below a folder, and names them relative to where the page is."""
+    import os
+
+    from stackbuild.cli.output import write_files
+
+    def keep(stack: str, documents: Mapping[str, bytes]) -> Mapping[str, str]:
+        write_files(folder / stack, documents)
+        return {name: Path(os.path.relpath(folder / stack / name, start)).as_posix() for name in documents}
+
+    return keep
+
+
+def _forget_reports(folder: Path, keep: int) -> None:
+    """Remove the reports of all but the newest nights; those of a killed night have an id as well."""
+    import re
+    import shutil
+
+    nights = [path for path in folder.glob("*Z-*") if re.fullmatch(r"\d{8}T\d{6}Z-[0-9a-f]{4}", path.name)]
+    for path in sorted(nights)[:-keep]:
+        shutil.rmtree(path)
+
+
+def _write(
+    night: Night,
+    format_: str,
+    output: Path | None,
+    junit: Path | None,
+    specs: Sequence[Path],
+    *,
+    strict: bool,
+    verbose: bool,
+) -> None:
+    """Write the night in the format that was asked for, and as JUnit XML beside."""
+    import shutil
+    import sys
+
+    from stackbuild.cli.output import json_text, plain, write_result
+    from stackbuild.output_file import write_file
+    from stackbuild.reports.formats import render_document
+    from stackbuild.reports.nightly import document_of_night, render_night
+
+    document = document_of_night(night)
+    if junit is not None:
+        write_file(junit, render_document(document, "junit", strict=strict).encode())
+    if format_ == "json":
+        write_result(json_text(night.model_dump(mode="json", by_alias=True)), output)
+    elif format_ == "github":
+        write_result(_annotations(night, specs), output)
+    elif format_ == "table":
+        colour = output is None and not plain(sys.stdout)
+        width = shutil.get_terminal_size().columns
+        write_result(render_night(night, colour=colour, width=width, verbose=verbose), output)
+    else:
+        write_result(render_document(document, format_, strict=strict), output)
+
+
+def _annotations(night: Night, specs: Sequence[Path]) -> str:
+    """Every finding at the line of the spec that it is about."""
+    from stackbuild.cli.report_output import spec_annotations
+    from stackbuild.errors import SpecError
+    from stackbuild.reports.github import lines
+    from stackbuild.spec.load import load_spec
+
+    loaded = {}
+    for path in specs:
+        try:
+            stack = load_spec(path)
+        except SpecError:  # the night has it as a finding
+            continue
+        loaded[stack.spec.name] = stack
+    return lines(
+        told
+        for stack in night.stacks
+        for told in spec_annotations(stack.findings, loaded.get(stack.stack), stack.stack)
+    )

@@ -1,0 +1,140 @@
+"""Holding the image of a night against what it should equal, and saying what differs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from stackbuild.drift.compare import compare_images
+from stackbuild.drift.model import Drift, LayerChange, Side
+from stackbuild.drift.pins import compare_pins, stated_pins
+from stackbuild.engine.docker_engine import Engine
+from stackbuild.errors import NotJudgedError, ScanError
+from stackbuild.nightly.ground import Ground
+from stackbuild.nightly.reference import Reference, first_difference
+from stackbuild.publish.annotations import pins_that_hold
+from stackbuild.publish.pin_list import PinList
+from stackbuild.scan.sources.engine import EngineSource
+from stackbuild.scan.sources.interface import ImageDescription
+from stackbuild.store.store import Store
+
+
+@dataclass(frozen=True)
+class Tonight:
+    """The image of the night.
+
+    Attributes:
+        image: Its name or id in the engine.
+        stack: The stack's name.
+        config_digest: Of its configuration.
+        diff_ids: All layers, the base's first.
+    """
+
+    image: str
+    stack: str
+    config_digest: str
+    diff_ids: tuple[str, ...]
+
+    def equals(self, reference: Reference) -> bool:
+        """Whether layers and, where both are known, configurations are the same."""
+        known = self.config_digest and reference.config_digest
+        return self.diff_ids == reference.diff_ids and (
+            not known or self.config_digest == reference.config_digest
+        )
+
+
+def explained(
+    engine: Engine, tonight: Tonight, reference: Reference, ground: Ground, *, tars: Store
+) -> Drift:
+    """What differs: pins, packages and files where the engine has both images, else what is on record.
+
+    Args:
+        engine: Has the image of tonight.
+        tonight: That image.
+        reference: What it should equal, and does not.
+        ground: Its store remembers what was found in each layer.
+        tars: Where tars of layers may be.
+
+    Raises:
+        NotJudgedError: The engine died on the way.
+    """
+    after = EngineSource(engine, tonight.image, store=tars)
+    if reference.image:
+        before = EngineSource(engine, reference.image, store=tars)
+        try:
+            drift = compare_images(before, after, store=ground.store, observer=ground.observer)
+        except (ScanError, NotJudgedError) as error:
+            if error.code == "engine-died":
+                raise
+            return _on_record(
+                tonight, reference, after.describe(), f"Its files could not be compared: {error.what}"
+            )
+        return _named(drift, tonight, reference)
+    return _on_record(
+        tonight,
+        reference,
+        after.describe(),
+        "The engine no longer has the earlier image, so neither packages nor files could be compared.",
+    )
+
+
+def differs(drift: Drift) -> bool:
+    """Whether content differs; without the files nobody can say that it does not."""
+    return drift.differs or "files" not in drift.levels
+
+
+def told(drift: Drift) -> str:
+    """Where it differs, as a part of a sentence: the first differing layer with its maker and inputs."""
+    layer = drift.first_layer
+    if layer is None:
+        return "; ".join(drift.metadata[:2]) or "its configuration alone"
+    what = f"layer {layer.number} ({layer.maker}) is the first that is not the same"
+    return f"{what}; {'; '.join(layer.inputs)}" if layer.inputs else f"{what}, from the same inputs"
+
+
+def _named(drift: Drift, tonight: Tonight, reference: Reference) -> Drift:
+    before = drift.before.model_copy(
+        update={"name": reference.name, "digest": reference.config_digest or drift.before.digest}
+    )
+    after = drift.after.model_copy(
+        update={"name": f"{tonight.stack} of tonight", "digest": tonight.config_digest}
+    )
+    return drift.model_copy(update={"before": before, "after": after})
+
+
+def _on_record(tonight: Tonight, reference: Reference, image: ImageDescription, why: str) -> Drift:
+    position = first_difference(reference.diff_ids, tonight.diff_ids)
+    stated = pins_that_hold(image.labels, image.diff_ids)
+    pins = (
+        compare_pins(stated_pins(PinList.model_validate(reference.pins)), stated_pins(stated))
+        if reference.pins and stated is not None
+        else ()
+    )
+    return Drift(
+        before=Side(
+            name=reference.name, kind="image", platform=image.platform, digest=reference.config_digest
+        ),
+        after=Side(
+            name=f"{tonight.stack} of tonight",
+            kind="image",
+            platform=image.platform,
+            digest=tonight.config_digest,
+        ),
+        levels=("pins",),
+        pins=pins,
+        first_layer=None if position is None else _layer(position, reference, image),
+        metadata=() if position is not None else ("its configuration alone differs",),
+        unknown=(why,),
+    )
+
+
+def _layer(position: int, reference: Reference, image: ImageDescription) -> LayerChange:
+    def of(diff_ids: tuple[str, ...]) -> str:
+        return diff_ids[position] if position < len(diff_ids) else ""
+
+    maker = image.commands[position] if position < len(image.commands) else ""
+    return LayerChange(
+        number=position + 1,
+        maker=maker or "unknown",
+        before=of(reference.diff_ids),
+        after=of(image.diff_ids),
+    )

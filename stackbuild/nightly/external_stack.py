@@ -1,0 +1,150 @@
+"""The night of a stack that others build: is it still what it was, and does it still keep what the spec asks."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from stackbuild.engine.docker_engine import Engine
+from stackbuild.engine.models import ImageInfo
+from stackbuild.errors import LockError
+from stackbuild.nightly.comparing import Tonight, differs, explained
+from stackbuild.nightly.ground import Ground, NightOptions
+from stackbuild.nightly.history.history import History
+from stackbuild.nightly.image_names import ImageNames
+from stackbuild.nightly.inputs import check_inputs
+from stackbuild.nightly.inputs_base import external_digest
+from stackbuild.nightly.judging import aging_of, judge_image
+from stackbuild.nightly.notes import Notes
+from stackbuild.nightly.outcome import outcome_of_inputs
+from stackbuild.nightly.reference import Reference, known_digest, reference_of_external
+from stackbuild.publish.annotations import pins_that_hold
+from stackbuild.publish.image_reference import split_reference
+from stackbuild.registry.client import RegistryClient
+from stackbuild.spec.load import LoadedSpec
+from stackbuild.verification.target import supported_platform
+
+
+@dataclass(frozen=True)
+class ExternalStack:
+    """A stack that others build.
+
+    Attributes:
+        stack: The spec.
+        ground: What the night works with.
+        options: How it is run.
+        history: Earlier nights.
+        notes: Where everything is noted.
+    """
+
+    stack: LoadedSpec
+    ground: Ground
+    options: NightOptions
+    history: History
+    notes: Notes
+
+    def run(self) -> None:
+        """Judge the stack; its trouble is noted, not raised.
+
+        Raises:
+            InterruptedRunError: The person stopped the run.
+        """
+        notes = self.notes
+        notes.found["external"] = True
+        with ExitStack() as closing:
+            engine = None
+            with notes.stage("engine"):
+                engine = closing.enter_context(self.ground.connect())
+                notes.found["platform"] = supported_platform(engine.platform())
+            digest = self._asked()
+            if engine is not None and digest:
+                self._with_image(engine, digest)
+        with notes.stage("aging"):
+            notes.judged(aging_of(self.stack.spec, None, self.ground))
+
+    def _asked(self) -> str:
+        """Ask the registry; returns the digest that the stack's reference has tonight, empty when it has none."""
+        notes = self.notes
+        with notes.stage("inputs"):
+            findings = check_inputs(
+                self.stack,
+                None,
+                site=self.ground.site,
+                store=self.ground.store,
+                observer=self.ground.observer,
+                known_digest=known_digest(self.history, self.stack.spec.name),
+            )
+            notes.asked(findings, outcome_of_inputs(findings))
+            notes.found["registry_digest"] = digest = external_digest(findings)
+            return digest
+        return ""
+
+    def _with_image(self, engine: Engine, digest: str) -> None:
+        notes, names = self.notes, ImageNames(self.stack.spec.name)
+        reference = image = None
+        with notes.stage("pull"):
+            reference = reference_of_external(
+                self.history,
+                engine,
+                stack=self.stack.spec.name,
+                platform=notes.found["platform"],
+                names=(names.last,),
+            )
+            image = self._pulled(engine, digest)
+            notes.found["config_digest"] = image.id
+            notes.found["diff_ids"] = image.diff_ids
+            pins = pins_that_hold(image.labels, image.diff_ids)
+            if pins is not None:
+                notes.found["pins"] = pins.model_dump(mode="json", by_alias=True, exclude_none=True)
+        if image is None:
+            return
+        if reference is not None:
+            with notes.stage("compare"):
+                self._hold_against(engine, image, reference)
+        with notes.stage("pull"):
+            notes.found["image"] = names.settle(engine, image.id, drifted=False)
+            if reference is not None and reference.image not in ("", image.id):
+                _forget(engine, reference.image)
+        judge_image(
+            engine,
+            notes.found.get("image", image.id),
+            self.stack.path,
+            notes.found["platform"],
+            self.ground,
+            self.options,
+            notes,
+            tars=self.ground.store,
+        )
+
+    def _pulled(self, engine: Engine, digest: str) -> ImageInfo:
+        """The image for the engine's platform, pulled by its own digest: by an index's the engine takes any."""
+        platform = self.notes.found["platform"]
+        repository, _, _ = split_reference(self.stack.spec.external or "")
+        site = self.ground.site
+        with RegistryClient(site.registries, ca_bundle=site.ca_bundle) as client:
+            found = client.resolve_digest(repository, digest)
+            own = found.platforms.get(platform) if found is not None else None
+            if own is None:
+                raise LockError(
+                    f"{self.stack.spec.external} has no image for {platform}",
+                    code="no-such-platform",
+                    where=self.stack.spec.name,
+                    do="Judge it on a machine of its own platform.",
+                )
+            reference = f"{client.endpoint(repository).reference}@{own}"
+        return engine.pull(reference, platform=platform, observer=self.ground.observer)
+
+    def _hold_against(self, engine: Engine, image: ImageInfo, reference: Reference) -> None:
+        self.notes.found["compared_with"] = reference.name
+        tonight = Tonight(image.id, self.stack.spec.name, image.id, image.diff_ids)
+        if not tonight.equals(reference):
+            drift = explained(engine, tonight, reference, self.ground, tars=self.ground.store)
+            self.notes.compared(drift, is_drift=not self.options.accept and differs(drift))
+
+
+def _forget(engine: Engine, image_id: str) -> None:
+    """Remove what an earlier night pulled, unless somebody has named it since."""
+    old = engine.image(image_id)
+    if old is not None and not old.repo_tags:
+        for reference in old.repo_digests:
+            engine.remove_image(reference)

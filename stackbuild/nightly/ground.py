@@ -1,0 +1,70 @@
+"""What a night works with, and how it is to be run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+from stackbuild.engine.docker_engine import Engine
+from stackbuild.facts.tables import Facts
+from stackbuild.progress import Observer
+from stackbuild.site_config import SiteConfig
+from stackbuild.store.store import Store
+from stackbuild.verification.gpus import GpuSelection
+
+# Writes the reports of a stack: name → content, and gives name → where it lies.
+Keep = Callable[[str, Mapping[str, bytes]], Mapping[str, str]]
+
+
+@dataclass(frozen=True)
+class NightOptions:
+    """How to run a night.
+
+    Attributes:
+        rebuild: Build each stack anew; False for a quick night that judges the image that is there.
+        gpus: GPUs to reserve for verifying; None for what each stack promises.
+        strict: A WARN fails.
+        accept: Take a rebuild that differs as what the next nights are held against.
+        retries: How often stacks that infrastructure kept from being judged are tried again, at the end.
+        pause: Seconds to wait before that.
+        work_dir: Where the empty stores of the rebuilds are made; None for a folder of the user's store.
+    """
+
+    rebuild: bool = True
+    gpus: GpuSelection | None = None
+    strict: bool = False
+    accept: bool = False
+    retries: int = 1
+    pause: float = 60.0
+    work_dir: Path | None = None
+
+
+@dataclass(frozen=True)
+class Ground:
+    """What a night works with.
+
+    Attributes:
+        site: Mirrors, indexes, severities.
+        store: The user's store: remembers scanned layers and earlier locks. No rebuild uses it.
+        connect: Connects to the engine; raises NotJudgedError when none answers.
+        environ: The process's environment, for SOURCE_DATE_EPOCH.
+        observer: Told what is going on.
+        facts: The compatibility data.
+        today: Waivers and facts are held against it.
+        keep: Writes the reports of a stack.
+    """
+
+    site: SiteConfig
+    store: Store
+    connect: Callable[[], Engine]
+    environ: Mapping[str, str]
+    observer: Observer
+    facts: Facts
+    today: date
+    keep: Keep
+
+    def stores_area(self, options: NightOptions) -> Path:
+        """The folder that the empty stores of the rebuilds are made in."""
+        return options.work_dir or self.store.root / "rebuilds"

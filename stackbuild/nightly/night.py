@@ -1,0 +1,161 @@
+"""A night: every stack by itself, those that infrastructure kept from being judged once more, one result."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+import time
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from stackbuild import __version__
+from stackbuild.errors import InterruptedRunError, NotJudgedError, StackbuildError
+from stackbuild.findings import Finding, Verdict
+from stackbuild.nightly.clean_store import sweep_clean_stores
+from stackbuild.nightly.external_stack import ExternalStack
+from stackbuild.nightly.ground import Ground, NightOptions
+from stackbuild.nightly.history.history import History
+from stackbuild.nightly.model import Night, StackNight
+from stackbuild.nightly.notes import DISK_FULL, Notes
+from stackbuild.nightly.own_stack import OwnStack
+from stackbuild.spec.load import load_spec
+
+
+def night_id(started: datetime) -> str:
+    """An id that sorts by time, for example 20261130T021500Z-3f2a."""
+    return f"{started:%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
+
+
+def run_night(
+    stacks: Sequence[Path],
+    *,
+    id_: str,
+    started: datetime,
+    ground: Ground,
+    options: NightOptions,
+    history: History,
+) -> Night:
+    """Judge stacks one after the other; no stack's trouble stops the others.
+
+    Args:
+        stacks: Paths of the specs.
+        id_: The night's id, as :func:`night_id` makes it.
+        started: When it began, UTC.
+        ground: What it works with.
+        options: How it is run.
+        history: Earlier nights; only read.
+
+    Returns:
+        The night. When a person stopped it, it holds the stacks that were judged till then.
+    """
+    began = time.monotonic()
+    run = _Run(ground, options, history)
+    interrupted = False
+    try:
+        for name in sweep_clean_stores(ground.stores_area(options)):
+            ground.observer.note(f"removed {name}, which a killed night had left")
+        run.all(stacks)
+    except (KeyboardInterrupt, InterruptedRunError):
+        interrupted = True
+    return Night(
+        id=id_,
+        started=started.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        seconds=round(time.monotonic() - began, 3),
+        host=socket.gethostname(),
+        version=__version__,
+        stacks=tuple(run.results.values()),
+        interrupted=interrupted,
+    )
+
+
+@dataclass
+class _Run:
+    """One night under way.
+
+    Attributes:
+        ground: What it works with.
+        options: How it is run.
+        history: Earlier nights.
+        results: What is judged so far, by path, in the order of the stacks.
+        again: Stacks that infrastructure kept from being judged.
+        full: The disk is full: nothing further is begun.
+    """
+
+    ground: Ground
+    options: NightOptions
+    history: History
+    results: dict[Path, StackNight] = field(default_factory=dict)
+    again: list[Path] = field(default_factory=list)
+    full: bool = False
+
+    def all(self, stacks: Sequence[Path]) -> None:
+        """Judge all stacks, and then again those that infrastructure kept from being judged."""
+        for path in stacks:
+            self._one(path)
+        for _ in range(self.options.retries):
+            left, self.again = self.again, []
+            if not left or self.full:
+                break
+            names = ", ".join(path.stem for path in left)
+            self.ground.observer.note(f"trying again in {self.options.pause:.0f} s: {names}")
+            time.sleep(self.options.pause)
+            for path in left:
+                self._one(path)
+
+    def _one(self, path: Path) -> None:
+        notes = Notes(path.stem, self.ground.observer, self.options.strict)
+        began = time.monotonic()
+        if self.full:
+            notes.ended_by(_not_begun(), path.stem)
+        else:
+            self._run_stack(path, notes)
+        earlier = self.results.get(path)
+        notes.found["tries"] = earlier.tries + 1 if earlier is not None else 1
+        notes.seconds["total"] = round(time.monotonic() - began, 3)
+        self.results[path] = notes.night()
+        self.full = self.full or notes.disk_full
+        if notes.infrastructure:
+            self.again.append(path)
+
+    def _run_stack(self, path: Path, notes: Notes) -> None:
+        """Judge one stack, and write its reports."""
+        try:
+            stack = None
+            with notes.stage("spec"):
+                stack = load_spec(path)
+            if stack is not None:
+                notes.stack = stack.spec.name
+                with self.ground.store.lock(f"nightly {notes.stack}", observer=self.ground.observer):
+                    kind = ExternalStack if stack.spec.external is not None else OwnStack
+                    kind(stack, self.ground, self.options, self.history, notes).run()
+            with notes.stage("reports"):
+                notes.found["reports"] = dict(self.ground.keep(notes.stack, notes.documents))
+        except InterruptedRunError:
+            raise
+        except StackbuildError as error:
+            notes.ended_by(error, notes.stack)
+        except Exception as error:  # noqa: BLE001 - a mistake of stackbuild's in one stack is none of the others'
+            notes.findings.append(_mistake(error, notes.stack))
+            notes.outcomes.append("not-judged")
+
+
+def _not_begun() -> NotJudgedError:
+    return NotJudgedError(
+        "Not begun: the disk is full.",
+        code=DISK_FULL,
+        do="Free some space (stackbuild store evict, docker image prune), then run the night again.",
+    )
+
+
+def _mistake(error: Exception, stack: str) -> Finding:
+    return Finding(
+        code="internal-error",
+        verdict=Verdict.ERROR,
+        subject=stack,
+        summary=f"This is a mistake in stackbuild itself: {type(error).__name__}: {error}",
+        next_step="Report it with the traceback in this finding's details.",
+        details={"traceback": "".join(traceback.format_exception(error))},
+    )

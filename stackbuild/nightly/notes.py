@@ -1,0 +1,123 @@
+"""What is noted of one stack while its night runs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from stackbuild.drift.model import Drift
+from stackbuild.errors import InterruptedRunError, NotJudgedError, StackbuildError
+from stackbuild.findings import Finding, Verdict, is_complete
+from stackbuild.nightly.model import Outcome, StackNight
+from stackbuild.nightly.outcome import finding_of_error, outcome_of_error, worst_outcome
+from stackbuild.progress import Observer
+from stackbuild.reports.drift_markdown import render_drift_markdown
+from stackbuild.store.disk import disk_full_as_error
+
+DISK_FULL = "disk-full"
+
+
+@dataclass
+class Notes:
+    """Findings, outcomes and times of one stack, stage by stage.
+
+    Attributes:
+        stack: Its name.
+        observer: Told of each stage.
+        strict: A WARN of a gate fails.
+        findings: So far.
+        outcomes: What each stage stands for.
+        seconds: By stage.
+        found: Further fields of ``StackNight``.
+        documents: Reports, by file name.
+        infrastructure: Something outside the stack kept a stage from being judged: trying again may help.
+    """
+
+    stack: str
+    observer: Observer
+    strict: bool = False
+    findings: list[Finding] = field(default_factory=list)
+    outcomes: list[Outcome] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=dict)
+    found: dict[str, Any] = field(default_factory=dict)
+    documents: dict[str, bytes] = field(default_factory=dict)
+    infrastructure: bool = False
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Time a stage; what it fails with becomes a finding, and the block ends there.
+
+        Args:
+            name: As in ``StackNight.seconds``.
+
+        Raises:
+            InterruptedRunError: The person stopped the run.
+        """
+        self.observer.stage(name, self.stack)
+        began = time.monotonic()
+        try:
+            with disk_full_as_error(Path(self.stack)):
+                yield
+        except InterruptedRunError:
+            raise
+        except StackbuildError as error:
+            self.ended_by(error, name)
+        finally:
+            self.seconds[name] = round(self.seconds.get(name, 0.0) + time.monotonic() - began, 3)
+
+    def ended_by(self, error: StackbuildError, subject: str) -> None:
+        """Note what ended a stage."""
+        self.findings.append(finding_of_error(error, subject=subject))
+        self.outcomes.append(outcome_of_error(error))
+        self.infrastructure = self.infrastructure or isinstance(error, NotJudgedError)
+
+    def asked(self, findings: Iterable[Finding], outcome: Outcome) -> None:
+        """Note what came of asking for inputs: an ERROR there is infrastructure."""
+        noted = list(findings)
+        self.findings += noted
+        self.outcomes.append(outcome)
+        if any(finding.verdict is Verdict.ERROR for finding in noted):
+            self.infrastructure = True
+
+    def judged(self, findings: Iterable[Finding]) -> None:
+        """Note what gates answered of the image."""
+        noted = list(findings)
+        self.findings += noted
+        verdicts = {finding.verdict for finding in noted}
+        if Verdict.FAIL in verdicts or (self.strict and Verdict.WARN in verdicts):
+            self.outcomes.append("failed")
+        if Verdict.ERROR in verdicts:
+            self.outcomes.append("not-judged")
+
+    def compared(self, drift: Drift, *, is_drift: bool) -> None:
+        """Note that the image is not what it was, and why.
+
+        Args:
+            drift: What differs.
+            is_drift: False for a difference that is wanted, or that is none of content.
+        """
+        self.findings += drift.findings
+        self.found["drift" if is_drift else "change"] = drift
+        self.documents["drift.md"] = render_drift_markdown(drift).encode()
+        if is_drift:
+            self.outcomes.append("drift")
+
+    def night(self) -> StackNight:
+        """All of it as the stack's result."""
+        return StackNight(
+            stack=self.stack,
+            outcome=worst_outcome(self.outcomes),
+            findings=tuple(self.findings),
+            complete=is_complete(self.findings),
+            seconds=self.seconds,
+            **self.found,
+        )
+
+    @property
+    def disk_full(self) -> bool:
+        """Whether a stage ended with a full disk."""
+        return any(finding.code == DISK_FULL for finding in self.findings)

@@ -1,0 +1,268 @@
+"""The night of a stack that is built here: inputs, clean rebuild, comparison, gates, newer versions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+
+from stackbuild.build.interface import BuiltImage
+from stackbuild.build.plan import choose_platform
+from stackbuild.build.stack import BuildOptions, build_stack
+from stackbuild.engine.docker_engine import Engine
+from stackbuild.findings import Finding, Verdict
+from stackbuild.layers.files import files_sha256
+from stackbuild.lock.file import lock_sha256, read_lock, require_current
+from stackbuild.lock.model import Lock
+from stackbuild.lock.path import lock_path
+from stackbuild.nightly.clean_store import clean_store
+from stackbuild.nightly.comparing import Tonight, explained
+from stackbuild.nightly.ground import Ground, NightOptions
+from stackbuild.nightly.history.history import History
+from stackbuild.nightly.image_names import ImageNames
+from stackbuild.nightly.inputs import check_inputs
+from stackbuild.nightly.judging import aging_of, judge_image
+from stackbuild.nightly.lock_change import change_of_lock, remember_lock
+from stackbuild.nightly.newer import newer_versions
+from stackbuild.nightly.notes import Notes
+from stackbuild.nightly.outcome import outcome_of_inputs
+from stackbuild.nightly.reference import reference_of_rebuild
+from stackbuild.nightly.reproduced import judge_rebuild, not_rebuilt
+from stackbuild.publish.inputs import stack_inputs
+from stackbuild.publish.pin_list import PinList, pin_list
+from stackbuild.publish.tags import image_tags
+from stackbuild.reports.drift_markdown import render_drift_markdown
+from stackbuild.sbom.stack import stack_sbom
+from stackbuild.spec.load import LoadedSpec
+from stackbuild.spec.model import Platform
+from stackbuild.store.store import Store
+
+# What an index or a repository answers when it is down: a rebuild would ask the same one and wait in vain.
+_UNREACHABLE = frozenset({"index-unreachable", "transfer-corrupt"})
+
+
+@dataclass(frozen=True)
+class OwnStack:
+    """A stack that is built here.
+
+    Attributes:
+        stack: The spec.
+        ground: What the night works with.
+        options: How it is run.
+        history: Earlier nights.
+        notes: Where everything is noted.
+    """
+
+    stack: LoadedSpec
+    ground: Ground
+    options: NightOptions
+    history: History
+    notes: Notes
+
+    def run(self) -> None:
+        """Judge the stack; its trouble is noted, not raised.
+
+        Raises:
+            InterruptedRunError: The person stopped the run.
+        """
+        lock = self._lock()
+        if lock is None:
+            return
+        self.notes.found["lock_sha256"] = lock_sha256(lock)
+        with ExitStack() as closing:
+            engine = platform = None
+            with self.notes.stage("engine"):
+                engine = closing.enter_context(self.ground.connect())
+                platform = choose_platform(self.stack.spec, lock, engine.platform())
+                self.notes.found["platform"] = platform
+            inputs = self._inputs(lock, engine)
+            if engine is not None and platform is not None:
+                _OnEngine(self, lock, platform, engine).image(why_not=inputs)
+            self._outlook(lock, engine)
+
+    def _lock(self) -> Lock | None:
+        with self.notes.stage("lock"):
+            path = lock_path(self.stack.path)
+            lock = read_lock(path)
+            require_current(lock, self.stack.spec, self.stack.folder, path)
+            return lock
+        return None
+
+    def _inputs(self, lock: Lock, engine: Engine | None) -> str:
+        """Ask for the inputs; returns why nothing can be rebuilt from them, empty when it can."""
+        why = "its inputs could not be asked for"
+        with self.notes.stage("inputs"):
+            findings = check_inputs(
+                self.stack,
+                lock,
+                site=self.ground.site,
+                store=self.ground.store,
+                observer=self.ground.observer,
+                engine=engine,
+            )
+            outcome = outcome_of_inputs(findings)
+            self.notes.asked(findings, outcome)
+            if outcome == "spec-or-lock":
+                why = "not all of its inputs can be had as they are locked"
+            elif not _unreachable(findings):
+                why = ""
+        return why
+
+    def _outlook(self, lock: Lock, engine: Engine | None) -> None:
+        """What is newer, and what will not be cared for much longer."""
+        with self.notes.stage("newer"):
+            newer = newer_versions(
+                self.stack,
+                lock,
+                site=self.ground.site,
+                store=self.ground.store,
+                facts=self.ground.facts,
+                today=self.ground.today,
+                observer=self.ground.observer,
+                engine=engine,
+            )
+            self.notes.found["newer"] = newer.versions
+            failed = any(finding.verdict is Verdict.ERROR for finding in newer.findings)
+            self.notes.asked(newer.findings, "not-judged" if failed else "unchanged")
+        with self.notes.stage("aging"):
+            self.notes.judged(aging_of(self.stack.spec, lock, self.ground))
+
+
+@dataclass(frozen=True)
+class _OnEngine:
+    """The part that needs the engine."""
+
+    own: OwnStack
+    lock: Lock
+    platform: Platform
+    engine: Engine
+
+    def image(self, *, why_not: str) -> None:
+        """Rebuild, compare and judge; in a quick night judge the image that is there.
+
+        Args:
+            why_not: Why its inputs do not allow a rebuild; empty when they do.
+        """
+        own, notes = self.own, self.own.notes
+        pins = None
+        with notes.stage("lock"):
+            pins = self._identity()
+        if pins is None:
+            return
+        if not own.options.rebuild:
+            notes.findings.append(not_rebuilt(pins.stack, "a quick night was asked for"))
+            self._judge(image_tags(pins)[0], own.ground.store)
+        elif why_not:
+            notes.findings.append(not_rebuilt(pins.stack, why_not))
+        else:
+            with self._workplace() as clean:
+                if clean is not None:
+                    self._rebuilt(pins, clean)
+
+    def _identity(self) -> PinList:
+        """Note what the stack stands for tonight."""
+        own, notes = self.own, self.own.notes
+        spec, folder = own.stack.spec, own.stack.folder
+        last = own.history.last(spec.name, platform=self.platform)
+        change = change_of_lock(last, self.lock, self.platform, own.ground.store)
+        if change is not None:
+            notes.found["change"] = change
+            notes.documents["change.md"] = render_drift_markdown(change).encode()
+        remember_lock(self.lock, own.ground.store)
+        pins = pin_list(
+            spec,
+            self.lock.platforms[self.platform],
+            files_sha256(spec, folder),
+            lock_sha256=lock_sha256(self.lock),
+        )
+        notes.found["pins"] = pins.model_dump(mode="json", by_alias=True, exclude_none=True)
+        notes.found["inputs_sha256"] = stack_inputs(own.stack, self.lock, self.platform, own.ground.environ)
+        return pins
+
+    @contextmanager
+    def _workplace(self) -> Iterator[Store | None]:
+        """An empty store, and a name for an image that is not judged yet; None where there can be neither."""
+        own = self.own
+        with ExitStack() as held:
+            clean = None
+            with own.notes.stage("rebuild"):
+                area = own.ground.stores_area(own.options)
+                held.enter_context(ImageNames(own.stack.spec.name).unfinished(self.engine))
+                clean = held.enter_context(clean_store(area))
+            yield clean
+
+    def _rebuilt(self, pins: PinList, clean: Store) -> None:
+        own, notes = self.own, self.own.notes
+        names = ImageNames(pins.stack)
+        built = None
+        with notes.stage("rebuild"):
+            built = self._build(names, clean)
+        if built is None:
+            return
+        image, drifted = built.image_id, False
+        with notes.stage("compare"):
+            reference = reference_of_rebuild(
+                own.history,
+                self.engine,
+                stack=pins.stack,
+                platform=self.platform,
+                inputs_sha256=notes.found["inputs_sha256"],
+                lock_sha256=pins.lock_sha256,
+                names=(names.last, image_tags(pins)[0]),
+            )
+            tonight = Tonight(built.image_id, pins.stack, built.config_digest, built.diff_ids)
+            drift = None
+            if reference is not None:
+                notes.found["compared_with"] = reference.name
+                if not tonight.equals(reference):
+                    drift = explained(self.engine, tonight, reference, own.ground, tars=clean)
+            finding = judge_rebuild(tonight, reference, drift, accepted=own.options.accept)
+            drifted = finding.verdict is Verdict.FAIL
+            notes.findings.append(finding)
+            if drift is not None:
+                notes.compared(drift, is_drift=drifted)
+            image = names.settle(self.engine, built.image_id, drifted=drifted)
+            notes.found["image"] = image
+        self._judge(image, clean)
+        with notes.stage("sbom"):
+            notes.documents["sbom.json"] = stack_sbom(
+                own.stack,
+                self.lock,
+                self.platform,
+                site=own.ground.site,
+                store=clean,
+                observer=own.ground.observer,
+                config_digest=built.config_digest,
+            )
+
+    def _build(self, names: ImageNames, clean: Store) -> BuiltImage:
+        own = self.own
+        built = build_stack(
+            own.stack,
+            self.lock,
+            engine=self.engine,
+            store=clean,
+            site=own.ground.site,
+            options=BuildOptions(tags=(names.new,)),
+            environ=own.ground.environ,
+            observer=own.ground.observer,
+        )
+        own.notes.found["config_digest"] = built.config_digest
+        own.notes.found["diff_ids"] = built.diff_ids
+        return built
+
+    def _judge(self, image: str, tars: Store) -> None:
+        judge_image(
+            self.engine,
+            image,
+            self.own.stack.path,
+            self.platform,
+            self.own.ground,
+            self.own.options,
+            self.own.notes,
+            tars=tars,
+        )
+
+
+def _unreachable(findings: Sequence[Finding]) -> bool:
+    return any(finding.verdict is Verdict.ERROR and finding.code in _UNREACHABLE for finding in findings)

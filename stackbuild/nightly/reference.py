@@ -1,0 +1,113 @@
+"""What the image of a night is held against, and whether it is the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from stackbuild.engine.docker_engine import Engine
+from stackbuild.nightly.history.history import History
+from stackbuild.nightly.model import StackNight
+from stackbuild.publish.annotations import pins_that_hold
+
+_LOOK_BACK = 400  # nights
+
+
+@dataclass(frozen=True)
+class Reference:
+    """What an image should equal.
+
+    Attributes:
+        name: In words.
+        diff_ids: All layers, the base's first.
+        config_digest: Of its configuration; empty where that is not known.
+        image: Its id in the engine; empty when the engine has it no more.
+        pins: Its pin list.
+    """
+
+    name: str
+    diff_ids: tuple[str, ...]
+    config_digest: str = ""
+    image: str = ""
+    pins: Mapping[str, Any] = field(default_factory=dict)
+
+
+def reference_of_rebuild(
+    history: History,
+    engine: Engine,
+    *,
+    stack: str,
+    platform: str,
+    inputs_sha256: str,
+    lock_sha256: str,
+    names: Sequence[str],
+) -> Reference | None:
+    """What a rebuild must equal: the newest night with the same inputs that did not drift, else the engine's image.
+
+    Args:
+        history: Earlier nights.
+        engine: May have images of the same lock.
+        stack: The stack's name.
+        platform: The platform that is built.
+        inputs_sha256: As ``StackNight.inputs_sha256``.
+        lock_sha256: Of the lock.
+        names: Where the engine may have an image of exactly this lock; the first is where nights leave theirs.
+
+    Returns:
+        None when there is nothing to compare with: the first night of this lock.
+    """
+    for point in history.stack_trend(stack, _LOOK_BACK, platform=platform):
+        if point.drifted or point.lock_sha256 != lock_sha256 or not point.config_digest:
+            continue
+        night = history.result(stack, point.night, platform=platform)
+        if night is not None and night.inputs_sha256 == inputs_sha256:
+            return _of_night(night, f"the night of {point.started[:16].replace('T', ' ')}", engine, names)
+    containerd = engine.info().containerd_store
+    for name in names:
+        image = engine.image(name)
+        pins = pins_that_hold(image.labels, image.diff_ids) if image is not None else None
+        if image is not None and pins is not None and pins.lock_sha256 == lock_sha256:
+            return Reference(
+                f"the engine's {name}",
+                image.diff_ids,
+                # With the containerd store the engine's id is a manifest's digest, not the configuration's.
+                "" if containerd else image.id,
+                image.id,
+                pins.model_dump(mode="json", by_alias=True, exclude_none=True),
+            )
+    return None
+
+
+def reference_of_external(
+    history: History, engine: Engine, *, stack: str, platform: str, names: Sequence[str]
+) -> Reference | None:
+    """What an image that others build is held against: whatever the last night found."""
+    for point in history.stack_trend(stack, _LOOK_BACK, platform=platform):
+        night = history.result(stack, point.night, platform=platform) if point.config_digest else None
+        if night is not None:
+            return _of_night(night, f"the night of {point.started[:16].replace('T', ' ')}", engine, names)
+    return None
+
+
+def known_digest(history: History, stack: str) -> str:
+    """The digest that an external stack's reference had when a registry last told; empty when none did."""
+    for point in history.stack_trend(stack, _LOOK_BACK):
+        night = history.result(stack, point.night)
+        if night is not None and night.registry_digest:
+            return night.registry_digest
+    return ""
+
+
+def _of_night(night: StackNight, name: str, engine: Engine, names: Sequence[str]) -> Reference:
+    found = (engine.image(ref) for ref in names)
+    image = next((one for one in found if one is not None and one.diff_ids == night.diff_ids), None)
+    return Reference(name, night.diff_ids, night.config_digest, image.id if image else "", night.pins)
+
+
+def first_difference(before: Sequence[str], after: Sequence[str]) -> int | None:
+    """Position, from 0, of the lowest layer that is not the same; None when all are."""
+    for position in range(max(len(before), len(after))):
+        if before[position : position + 1] != after[position : position + 1]:
+            return position
+    return None

@@ -1,0 +1,172 @@
+"""A night for people and machines: a line or two for each stack, and a document for the other formats."""
+
+from __future__ import annotations
+
+import io
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import get_args
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
+
+from stackbuild.drift.findings import package_text, pin_text
+from stackbuild.findings import Finding, Verdict
+from stackbuild.nightly.model import Night, Outcome, StackNight
+from stackbuild.reports.document import Document, Part
+from stackbuild.reports.safe_text import safe_line
+from stackbuild.reports.summary import counts
+
+_STYLES: dict[Outcome, str] = {
+    "spec-or-lock": "bold red",
+    "build-failed": "bold red",
+    "failed": "bold red",
+    "not-judged": "bold magenta",
+    "drift": "bold yellow",
+    "unchanged": "green",
+}
+# Which verdicts say why a night had its outcome, the telling ones first.
+_REASONS: dict[Outcome, tuple[Verdict, ...]] = {
+    "spec-or-lock": (Verdict.FAIL,),
+    "build-failed": (Verdict.FAIL,),
+    "failed": (Verdict.FAIL, Verdict.WARN),
+    "not-judged": (Verdict.ERROR,),
+    "drift": (Verdict.FAIL, Verdict.WARN),
+    "unchanged": (),
+}
+_DRIFT_CODES = ("rebuild-reproduces", "base-tag-moved", "external-moved")
+_SHOWN_CHANGES = 4
+
+
+def document_of_night(night: Night) -> Document:
+    """The document of a night: a part for each stack."""
+    return Document(
+        title=title_of(night),
+        headline=(
+            ("stacks", _counted(night.stacks)),
+            ("host", night.host),
+            ("stackbuild", night.version),
+            *((f"{stack.stack}", f"{stack.outcome}: {headline_of(stack)}") for stack in night.stacks),
+        ),
+        parts=tuple(Part(stack.stack, stack.findings) for stack in night.stacks),
+        complete=night.complete and not night.interrupted,
+        started=night.started,
+        seconds=night.seconds,
+    )
+
+
+def title_of(night: Night) -> str:
+    """One line: which night."""
+    stopped = ", interrupted" if night.interrupted else ""
+    return f"nightly {night.started}{stopped}"
+
+
+def headline_of(stack: StackNight) -> str:
+    """What a person must know of a stack's night, as one sentence."""
+    reasons = reasons_of(stack)
+    if reasons:
+        more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
+        return f"{reasons[0].summary}{more}"
+    if stack.change is not None:
+        moves = [
+            *(pin_text(pin) for pin in stack.change.pins),
+            *(package_text(package) for package in stack.change.packages),
+        ]
+        shown = ", ".join(moves[:_SHOWN_CHANGES])
+        more = f" and {len(moves) - _SHOWN_CHANGES} more" if len(moves) > _SHOWN_CHANGES else ""
+        return f"changed as wanted: {shown or 'no pin and no package'}{more}"
+    told = [finding.summary for finding in stack.findings if finding.code == "rebuild-reproduces"]
+    if told:
+        return told[0]
+    return (
+        f"the same as {stack.compared_with}"
+        if stack.compared_with
+        else "first night: nothing to compare with"
+    )
+
+
+def reasons_of(stack: StackNight) -> Sequence[Finding]:
+    """The findings that its outcome comes from, the telling one first."""
+    if stack.outcome == "drift":
+        return [finding for finding in stack.findings if _is_drift(finding)]
+    verdicts = _REASONS[stack.outcome]
+    return [
+        finding
+        for verdict in verdicts
+        for finding in stack.findings
+        if finding.verdict is verdict and (verdict is not Verdict.WARN or not _has_fail(stack))
+    ]
+
+
+def render_night(night: Night, *, colour: bool, width: int = 110, verbose: bool = False) -> str:
+    """The night as text.
+
+    Args:
+        night: What to show.
+        colour: Whether the reader is a terminal that wants colour; False gives plain text.
+        width: Columns; plain text is not wrapped.
+        verbose: Also show warnings, newer versions and times.
+    """
+    stream = io.StringIO()
+    console = Console(
+        file=stream,
+        force_terminal=colour,
+        no_color=not colour,
+        width=width if colour else 10_000,
+        highlight=False,
+        color_system="standard" if colour else None,
+    )
+    console.print(Text(safe_line(title_of(night)), style="bold"))
+    console.print()
+    column = max((len(stack.stack) for stack in night.stacks), default=0)
+    for stack in night.stacks:
+        line = Text(f"{stack.outcome:<12}  ", style=_STYLES[stack.outcome])
+        line.append(f"{safe_line(stack.stack):<{column}}  ", style="bold")
+        line.append(f"{safe_line(headline_of(stack))}  ", style="none")
+        line.append(f"{stack.seconds.get('total', 0):.0f} s", style="dim")
+        console.print(line)
+        for text in _further(stack, verbose=verbose):
+            console.print(Padding(Text(safe_line(text)), (0, 0, 0, 14)))
+    console.print()
+    stopped = "interrupted; " if night.interrupted else ""
+    console.print(
+        Text(f"{stopped}{_counted(night.stacks)} in {night.seconds:.0f} s (exit {int(night.exit_code)})")
+    )
+    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
+
+
+def _further(stack: StackNight, *, verbose: bool) -> Iterable[str]:
+    reasons = reasons_of(stack)
+    for finding in reasons[1:]:
+        yield f"{finding.verdict.value} {finding.code}: {finding.summary}"
+    steps = dict.fromkeys(finding.next_step for finding in reasons if finding.next_step)
+    yield from (f"-> {step}" for step in steps)
+    newer = [version for version in stack.newer if version.kind != "deb"]
+    if newer and not verbose:
+        yield f"newer: {', '.join(f'{one.name} {one.newer} ({one.verdict.value})' for one in newer[:_SHOWN_CHANGES])}"
+    if not verbose:
+        return
+    yield counts(stack.findings)
+    shown = {id(finding) for finding in reasons}
+    for finding in stack.findings:
+        if finding.verdict in (Verdict.FAIL, Verdict.ERROR, Verdict.WARN) and id(finding) not in shown:
+            yield f"{finding.verdict.value} {finding.code}: {finding.summary}"
+    for version in stack.newer:
+        yield f"newer: {version.kind} {version.name} {version.locked} → {version.newer} ({version.verdict.value})"
+    yield ", ".join(f"{name} {seconds:.1f} s" for name, seconds in stack.seconds.items())
+    yield from (f"{name}: {path}" for name, path in stack.reports.items())
+
+
+def _is_drift(finding: Finding) -> bool:
+    return finding.code in _DRIFT_CODES and finding.verdict in (Verdict.FAIL, Verdict.WARN)
+
+
+def _has_fail(stack: StackNight) -> bool:
+    return any(finding.verdict is Verdict.FAIL for finding in stack.findings)
+
+
+def _counted(stacks: Sequence[StackNight]) -> str:
+    """For example ``1 drift, 2 unchanged``."""
+    counted = Counter(stack.outcome for stack in stacks)
+    return ", ".join(f"{counted[one]} {one}" for one in get_args(Outcome) if counted[one]) or "no stack"
