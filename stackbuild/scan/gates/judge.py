@@ -12,6 +12,7 @@ from stackbuild.findings import Finding, Verdict
 from stackbuild.scan.gates.architectures import judge_architectures
 from stackbuild.scan.gates.cuda import judge_shadowed, judge_twice
 from stackbuild.scan.gates.driver import judge_driver_libraries
+from stackbuild.scan.gates.history import has_history, judge_installers
 from stackbuild.scan.gates.hygiene import (
     judge_leftovers,
     judge_library_path,
@@ -62,6 +63,7 @@ def judge_scan(scan: Scan, expected: Expectations, facts: Facts, today: date) ->
         [*judge_privileged(scan)],
         [*judge_leftovers(scan)],
     )
+    installers = [*judge_installers(scan)]
     return (
         *driver,
         *_well("driver-lib-in-image", driver, "No library of the NVIDIA driver is in the image."),
@@ -96,6 +98,8 @@ def judge_scan(scan: Scan, expected: Expectations, facts: Facts, today: date) ->
         *_well("set-uid-unusual", privileged, "Set-uid programs are in the distribution's own places only."),
         *leftovers,
         *_well("leftovers", leftovers, "Package managers left nothing behind."),
+        *installers,
+        *_well("unpinned-installer", installers, "No step runs what it fetches unseen.", has_history(scan)),
         *judge_size(scan),
     )
 
