@@ -100,8 +100,9 @@ class _Asking:
     def platform(self, platform: Platform, lock: PlatformLock) -> Iterator[Finding]:
         base = lock.base
         if isinstance(base, ImageBaseLock):
-            self.observer.stage("inputs", f"base {base.image}:{base.tag}")
-            yield from _guarded("base image", lambda: check_image_base(base, platform, client=self.client))
+            where = f"{base.image}:{base.tag}"
+            self.observer.stage("inputs", where)
+            yield from _guarded(where, lambda: check_image_base(base, platform, client=self.client))
         if lock.wheels:
             self.observer.stage("inputs", f"{len(lock.wheels)} wheels")
             yield from _guarded("wheels", lambda: self._wheels(platform, lock))

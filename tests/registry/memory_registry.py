@@ -40,10 +40,15 @@ class MemoryRegistry:
             self.tags[tag] = digest
         return digest
 
-    def add_image(self, architecture: str, tag: str | None = None, media_type: str = OCI_MANIFEST) -> str:
-        config = json.dumps(
-            {"os": "linux", "architecture": architecture, "rootfs": {"diff_ids": []}}
-        ).encode()
+    def add_image(
+        self,
+        architecture: str,
+        tag: str | None = None,
+        media_type: str = OCI_MANIFEST,
+        **configuration: object,
+    ) -> str:
+        document = {"os": "linux", "architecture": architecture, "rootfs": {"diff_ids": []}, **configuration}
+        config = json.dumps(document).encode()
         self.blobs[digest_of(config)] = config
         return self.add_document(
             {"schemaVersion": 2, "config": {"digest": digest_of(config), "size": len(config)}, "layers": []},

@@ -24,6 +24,9 @@ class IndexServer:
         indexes: Index name to the folder that holds its wheels; read anew on every request.
         hashes: Whether the pages carry sha256 hashes (torch channels have been seen without).
         upload_times: File name to RFC 3339 time of upload, for JSON pages.
+
+    Attributes:
+        stated: File name to a hash that is stated in place of its own.
     """
 
     def __init__(
@@ -34,8 +37,10 @@ class IndexServer:
         upload_times: Mapping[str, str] | None = None,
     ) -> None:
         self._indexes = dict(indexes)
-        self._hashes = hashes
+        self.hashes = hashes
         self._upload_times = dict(upload_times or {})
+        self._yanked: dict[str, str] = {}
+        self.stated: dict[str, str] = {}
         self.server = LoopbackServer(self._answer)
 
     def url(self, index: str) -> str:
@@ -45,6 +50,10 @@ class IndexServer:
     def file_url(self, index: str, file: str) -> str:
         """The URL of one file."""
         return f"{self.server.url}/{index}/files/{quote(file)}"
+
+    def yank(self, file: str, reason: str = "") -> None:
+        """Mark a file as withdrawn by its publisher (PEP 592); it stays downloadable."""
+        self._yanked[file] = reason
 
     def misbehave(self, path_pattern: str, misbehaviour: Misbehaviour) -> None:
         """See ``LoopbackServer.misbehave``; paths are ``/NAME/simple/…`` and ``/NAME/files/…``."""
@@ -91,24 +100,31 @@ class IndexServer:
         if not as_json:
             links = []
             for wheel in wheels:
-                fragment = f"#sha256={_sha256(wheel)}" if self._hashes else ""
+                fragment = f"#sha256={self._hash(wheel)}" if self.hashes else ""
                 href = f"/{index}/files/{quote(wheel.name)}{fragment}"
-                links.append(f'<a href="{href}">{escape(wheel.name)}</a><br>')
+                reason = self._yanked.get(wheel.name)
+                yanked = f' data-yanked="{escape(reason)}"' if reason is not None else ""
+                links.append(f'<a href="{href}"{yanked}>{escape(wheel.name)}</a><br>')
             return _html("\n".join(links))
         files = []
         for wheel in wheels:
             file: dict[str, object] = {
                 "filename": wheel.name,
                 "url": self.file_url(index, wheel.name),
-                "hashes": {"sha256": _sha256(wheel)} if self._hashes else {},
+                "hashes": {"sha256": self._hash(wheel)} if self.hashes else {},
                 "size": wheel.stat().st_size,
             }
+            if wheel.name in self._yanked:
+                file["yanked"] = self._yanked[wheel.name] or True
             if wheel.name in self._upload_times:
                 file["upload-time"] = self._upload_times[wheel.name]
             files.append(file)
         page = {"meta": {"api-version": "1.1"}, "name": project, "files": files, "versions": []}
         page["versions"] = sorted({wheel.name.split("-")[1] for wheel in wheels})
         return Response(body=json.dumps(page).encode(), headers={"Content-Type": _JSON})
+
+    def _hash(self, wheel: Path) -> str:
+        return self.stated.get(wheel.name) or _sha256(wheel)
 
 
 def _normalise(name: str) -> str:
