@@ -18,7 +18,7 @@ ORDERED = [
 
 
 def test_the_order_of_real_versions() -> None:
-    assert sorted(ORDERED[::-1], key=deb_version_key) == ORDERED
+    assert sorted(set(ORDERED), key=deb_version_key) == ORDERED
     assert max(["2.36-9+deb12u9", "2.36-9+deb12u13"], key=deb_version_key) == "2.36-9+deb12u13"
     assert compare_deb_versions("1.0", "1.0-0") == 0
     assert compare_deb_versions("0:1.0", "1.0") == 0
