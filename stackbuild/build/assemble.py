@@ -96,12 +96,13 @@ class AssembleBuilder:
         diff_ids = tuple(diff_id for diff_id, _ in tars)
         layers = [ConfigLayer(diff_id, base.title) for diff_id in base.diff_ids]
         layers += [ConfigLayer(layer.diff_id, layer.created_by) for layer in run.layers]
+        labels = image_labels(request.spec, request.pins, diff_ids, created=request.created)
         config = image_config(
             request.spec,
             request.platform_lock,
             platform=request.platform,
             layers=layers,
-            labels=image_labels(request.spec, request.pins, diff_ids, created=request.created),
+            labels=labels,
             created=request.created,
         )
         tags = request.tags
@@ -114,6 +115,14 @@ class AssembleBuilder:
                 code="image-load-failed",
                 where=tags[0],
                 do="See the engine's log; then run the same command again.",
+            )
+        if not labels.items() <= loaded.labels.items():  # the base has labels too
+            # A store's lock keeps its own builds apart, not those of other users of the engine.
+            raise NotJudgedError(
+                "Another build, with a store of its own, gave the image's name to its own image meanwhile.",
+                code="name-taken",
+                where=tags[0],
+                do="Run the same command again; let one store and one SOURCE_DATE_EPOCH build a stack on one engine.",
             )
         remember_config(loaded.id, config, self._store)
         return f"sha256:{hashlib.sha256(config).hexdigest()}", loaded, tags

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from stackbuild.build.interface import Builder, BuildRequest, BuiltImage
 from stackbuild.build.plan import choose_platform, created_at, plan_key
 from stackbuild.engine.docker_engine import Engine
+from stackbuild.engine.models import ImageInfo
 from stackbuild.engine.naming import remove_nameless
-from stackbuild.errors import UsageError
+from stackbuild.errors import NotJudgedError, UsageError
 from stackbuild.layers.files import files_sha256
 from stackbuild.lock.file import lock_sha256, require_current
 from stackbuild.lock.model import Lock
@@ -19,6 +20,9 @@ from stackbuild.progress import Observer
 from stackbuild.site_config import SiteConfig
 from stackbuild.spec.load import LoadedSpec
 from stackbuild.store.store import Store
+
+if TYPE_CHECKING:
+    from stackbuild.publish.pin_list import PinList
 
 _BUILT = "built-image"  # kind of record
 
@@ -102,7 +106,7 @@ def build_stack(
         try:
             built = _builder(options.builder, engine, store, site, observer).build(request)
         except KeyboardInterrupt:
-            _put_back(engine, tags, before)
+            _put_back(engine, tags, before, pins)
             raise
         remove_nameless(engine, set(before.values()) - {built.image_id})
         if not options.tags:
@@ -136,17 +140,27 @@ def _still_there(engine: Engine, store: Store, key: str) -> BuiltImage | None:
     return built
 
 
-def _put_back(engine: Engine, tags: Iterable[str], before: Mapping[str, str]) -> None:
+def _put_back(engine: Engine, tags: Iterable[str], before: Mapping[str, str], pins: PinList) -> None:
     """Undo the naming of an image that was finished at the very moment of an interrupt."""
     for ref in tags:
         now = engine.image(ref)
-        if now is None or now.id == before.get(ref):
+        if now is None or now.id == before.get(ref) or not _stands_for(now, pins):
             continue
         if ref in before and engine.image(before[ref]) is not None:
             engine.tag(before[ref], ref)
         else:  # it was new, or the earlier image was removed meanwhile
             engine.remove_image(ref)
         remove_nameless(engine, [now.id])
+
+
+def _stands_for(image: ImageInfo, pins: PinList) -> bool:
+    """Whether an image is of these pins: somebody with another store may have moved a name meanwhile."""
+    from stackbuild.publish.labels import read_pins_label
+
+    try:
+        return read_pins_label(image.labels, image.id).pins == pins
+    except NotJudgedError:  # it has none, or one of another version
+        return False
 
 
 def _from_record(record: Mapping[str, Any]) -> BuiltImage:

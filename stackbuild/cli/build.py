@@ -168,6 +168,8 @@ def _verified(
     here: Project, engine: Engine, stack: LoadedSpec, built: BuiltImage, asked: _Asked, observer: Observer
 ) -> dict[str, Any]:
     """Verify the image and write report, SBOM and pin list; returns what the row says of it."""
+    from dataclasses import replace
+
     from stackbuild.cli.output import write_files
     from stackbuild.findings import exit_code_of
     from stackbuild.reports.console import render_console
@@ -179,7 +181,8 @@ def _verified(
     from stackbuild.verification.target import target_of_stack
     from stackbuild.verification.verify import VerifyOptions, verify_image
 
-    found = target_of_stack(engine, stack.path)
+    # By its version: somebody else's build may have moved ``latest`` since.
+    found = replace(target_of_stack(engine, stack.path), image=built.tags[0])
     gpus = parse_gpus(asked.gpus) if asked.gpus is not None else default_gpus(found.promise.device)
     options = VerifyOptions(gpus=gpus, fresh=asked.fresh)
     report = verify_image(engine, found.image, found.promise, options, observer, store=here.store)

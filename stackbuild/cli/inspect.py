@@ -151,4 +151,5 @@ def _rows(pins: PinList) -> list[tuple[str, str | None]]:
         *((f"code for ({name})", " ".join(codes)) for name, codes in pins.compute_capabilities.items()),
         ("lock", f"sha256:{pins.lock_sha256}"),
         ("files", f"sha256:{pins.files_sha256}" if pins.files_sha256 else None),
+        ("configuration", f"sha256:{pins.image_sha256}" if pins.image_sha256 else None),
     ]

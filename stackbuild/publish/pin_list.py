@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from collections.abc import Mapping
 
@@ -58,6 +60,10 @@ class PinList(PinModel):
     )
     lock_sha256: str = Field(description="sha256 of the lock file's bytes")
     files_sha256: str = Field(default="", description="hash of the spec's files; empty when it has none")
+    image_sha256: str | None = Field(
+        default=None,
+        description="hash of what the spec says of the image itself: environment, command, user, labels",
+    )
 
 
 def pin_list(spec: StackSpec, platform_lock: PlatformLock, files_hash: str, *, lock_sha256: str) -> PinList:
@@ -93,7 +99,18 @@ def pin_list(spec: StackSpec, platform_lock: PlatformLock, files_hash: str, *, l
         compute_capabilities=_compute_capabilities(torch, variant, wheels.get("onnxruntime-gpu")),
         lock_sha256=lock_sha256,
         files_sha256=files_hash,
+        image_sha256=_image_sha256(spec),
     )
+
+
+def _image_sha256(spec: StackSpec) -> str | None:
+    """sha256, in hex, over what goes from the spec into the image and into no lock; None where it says nothing."""
+    stated = spec.image.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    if spec.summary:
+        stated["summary"] = spec.summary
+    if not stated:
+        return None
+    return hashlib.sha256(json.dumps(stated, sort_keys=True).encode()).hexdigest()
 
 
 def _base(platform_lock: PlatformLock) -> BasePin:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from stackbuild.findings import Finding, Verdict
 from stackbuild.publish.push import RemoteManifest
@@ -69,6 +69,31 @@ def published_finding(child: RemoteManifest) -> Finding:
         subject=child.platform,
         summary="the registry has an image of exactly these inputs that passed; its tags move, nothing was built",
         measured=child.digest,
+    )
+
+
+def moved_finding(
+    before: Mapping[str, str], now: Mapping[str, str], children: Sequence[RemoteManifest], digest: str
+) -> Finding | None:
+    """Whether another job moved a tag while this one judged; None when it did not.
+
+    Args:
+        before: Tag → digest when the judging began, for the tags that were there.
+        now: The same, just before tagging.
+        children: What was judged.
+        digest: What the tags are to name.
+    """
+    moved = [tag for tag in {**before, **now} if now.get(tag) not in (before.get(tag), digest)]
+    if not moved:
+        return None
+    return Finding(
+        code="tags-moved-meanwhile",
+        verdict=Verdict.ERROR,
+        subject=", ".join(child.platform for child in children),
+        summary=f"another job moved {', '.join(moved)} while this image was judged, so nothing was tagged",
+        measured=", ".join(f"{tag}: {now.get(tag, 'removed')}" for tag in moved),
+        required=", ".join(f"{tag}: {before.get(tag, 'no such tag')}" for tag in moved),
+        next_step="See what it published; publish again if this image is to replace it.",
     )
 
 

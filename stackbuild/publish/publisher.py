@@ -23,11 +23,13 @@ from stackbuild.publish.attachments import (
     attached_reports,
     sbom_attachment,
 )
+from stackbuild.publish.image_content import digest_of
 from stackbuild.publish.judging import CPU, Judge, Judged, judge_completeness, required_reports
 from stackbuild.publish.layer_cache import LayerCache
 from stackbuild.publish.model import AttachedDocument, PublishedPlatform, PublishReport
 from stackbuild.publish.publish_findings import (
     index_finding,
+    moved_finding,
     published_finding,
     pushed_finding,
     sbom_finding,
@@ -95,6 +97,7 @@ class Publisher:
         index = index_finding(
             children, request.platforms or self._platforms_now(request.repository, tags[-1])
         )
+        before = self._digests_of(request.repository, tags)
         findings: list[Finding] = [] if index is None else [index]
         for child, source in zip(children, request.sources, strict=True):
             if index is None or index.verdict is Verdict.PASS:
@@ -107,6 +110,10 @@ class Publisher:
             self.observer.stage("sign", reference)
             sign(reference, request.sign_key)
         self._tag_inputs(children, request.repository)
+        self.observer.stage("compare-tags", request.repository)
+        moved = moved_finding(before, self._digests_of(request.repository, tags), children, digest)
+        if moved is not None:
+            return self._report(children, request, [*findings, moved], "refused", digest)
         for tag in tags:
             self.observer.stage("tag", f"{request.repository}:{tag}")
             self.writer.put_manifest(request.repository, tag, content, media_type)
@@ -298,6 +305,11 @@ class Publisher:
                 "complete": is_complete(findings),
             }
         )
+
+    def _digests_of(self, repository: str, tags: Sequence[str]) -> dict[str, str]:
+        """What each tag names now, without those that are not there."""
+        documents = {tag: self.writer.client.document(repository, tag) for tag in tags}
+        return {tag: digest_of(found[0]) for tag, found in documents.items() if found is not None}
 
     def _platforms_now(self, repository: str, tag: str) -> tuple[str, ...]:
         """The platforms of the index that a tag names now; none of them may get lost unsaid."""

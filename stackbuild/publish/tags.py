@@ -11,8 +11,9 @@ _SHOWN = 12  # hex digits of the content hash in a tag
 
 
 def content_hash(pins: PinList) -> str:
-    """Return the sha256, in hex, over the lock's and the files' hashes: what tells two images of a stack apart."""
-    return hashlib.sha256(f"{pins.lock_sha256}\n{pins.files_sha256}\n".encode()).hexdigest()
+    """Return the sha256, in hex, over the hashes of lock, files and image: what tells two images of a stack apart."""
+    hashes = (pins.lock_sha256, pins.files_sha256, *([pins.image_sha256] if pins.image_sha256 else []))
+    return hashlib.sha256("".join(f"{value}\n" for value in hashes).encode()).hexdigest()
 
 
 def image_version(pins: PinList) -> str:

@@ -7,12 +7,13 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
 from stackbuild.cli.main import run
+from stackbuild.cli.progress import PlainObserver
 from stackbuild.engine.docker_engine import Engine
 from stackbuild.lock.file import write_lock
 from stackbuild.lock.model import PythonLock
@@ -163,6 +164,19 @@ class Project:
         """All tags of the repository."""
         with RegistryClient() as client:
             return set(client.tags(self.repository))
+
+    def at(self, step: str, act: Callable[[], None], patch: pytest.MonkeyPatch) -> None:
+        """Have the command in this process ``act`` when a step begins for the first time."""
+        done: list[str] = []
+        told = PlainObserver.stage
+
+        def stage(observer: PlainObserver, name: str, detail: str = "") -> None:
+            told(observer, name, detail)
+            if name == step and not done:
+                done.append(step)
+                act()
+
+        patch.setattr(PlainObserver, "stage", stage)
 
     def killed_at(self, step: str, *arguments: str) -> None:
         """Run the command in a process of its own, and kill that when the step begins."""

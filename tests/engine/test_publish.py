@@ -10,6 +10,7 @@ from stackbuild.cli.main import run
 from stackbuild.engine.docker_engine import Engine
 from stackbuild.publish.staging import is_internal
 from stackbuild.registry.client import OCI_MANIFEST, RegistryClient
+from stackbuild.registry.writer import RegistryWriter
 from tests.engine.publishing import Project
 
 pytestmark = pytest.mark.engine
@@ -23,6 +24,7 @@ STEPS = (
     "judge",
     "attach",
     "tag-inputs",
+    "compare-tags",
     "tag",
     "read-back",
     "unstage",
@@ -86,6 +88,51 @@ def test_a_run_that_was_cut_off_leaves_old_tags_and_the_next_finishes(
     assert new not in (None, old)
     left = {tag for tag in project.tags() if tag.startswith(("staging-", "staged-"))}
     assert not left
+
+
+def test_two_publishers_of_one_tag_never_undo_each_other_unsaid(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    project.build("1")
+    assert run(["publish", project.name, f"{project.repository}:theirs", "-q"]) == 0
+    theirs = project.digest("theirs")
+    project.build("2")
+    ours = ["publish", project.name, f"{project.repository}:raced", "--format", "json"]
+
+    def move() -> None:
+        with RegistryClient() as client:
+            found = client.document(project.repository, "theirs")
+            assert found is not None
+            RegistryWriter(client).put_manifest(project.repository, "raced", *found)
+
+    # While this one judges, the other is done: what it published stays.
+    with monkeypatch.context() as patch:
+        project.at("judge", move, patch)
+        capfd.readouterr()
+        assert run([*ours, "--fresh"]) == 5
+    report = json.loads(capfd.readouterr().out)
+    assert report["outcome"] == "refused"
+    (finding,) = [finding for finding in report["findings"] if finding["verdict"] == "ERROR"]
+    assert finding["code"] == "tags-moved-meanwhile"
+    assert finding["measured"] == f"raced: {theirs}"
+    assert finding["required"] == "raced: no such tag"
+    assert project.digest("raced") == theirs
+
+    # After this one has written the tag and before it reads it back: that is said too.
+    with monkeypatch.context() as patch:
+        project.at("read-back", move, patch)
+        assert run(ours) == 5
+    report = json.loads(capfd.readouterr().out)
+    (finding,) = [finding for finding in report["findings"] if finding["verdict"] == "ERROR"]
+    assert (finding["code"], finding["summary"]) == (
+        "tags-read-back",
+        "raced names something else than was just written",
+    )
+    assert project.digest("raced") == theirs
+
+    # The same once more, with nobody in the way.
+    assert run([*ours, "-q"]) == 0
+    assert project.digest("raced") == json.loads(capfd.readouterr().out)["digest"] != theirs
 
 
 def test_nothing_is_tagged_when_a_gate_fails(project: Project, capfd: pytest.CaptureFixture[str]) -> None:

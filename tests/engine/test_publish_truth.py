@@ -69,6 +69,7 @@ def test_every_label_and_annotation_is_what_is_in_the_image(project: Project) ->
         "compute-capabilities": {},
         "lock-sha256": lock_sha256(lock),
         "files-sha256": "",
+        "image-sha256": hashlib.sha256(b'{"cmd": ["python"]}').hexdigest(),
     }
     assert told["pins"] == measured
     with RegistryClient() as client:

@@ -13,7 +13,7 @@ from stackbuild.lock.model import LockedWheel, PlatformLock
 from stackbuild.publish.inspect import inspect_image
 from stackbuild.publish.labels import PINS_LABEL, image_labels, read_pins_label
 from stackbuild.publish.pin_list import PinList, pin_list
-from stackbuild.publish.tags import content_hash, image_tags
+from stackbuild.publish.tags import content_hash, image_tags, image_version
 from stackbuild.spec.model import StackSpec
 
 LOCK, FILES = "1" * 64, "2" * 64
@@ -115,6 +115,25 @@ def test_tags_come_from_the_content() -> None:
     assert image_tags(found) == (f"torch-cu130:{version}", "torch-cu130:latest")
     assert content_hash(found) != content_hash(pins(*CU130, files="3" * 64))
     assert content_hash(found) == content_hash(pins(files=FILES))
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"summary": "For the fleet"},
+        {"image": {"env": {"A": "1"}}},
+        {"image": {"cmd": ["python"]}},
+        {"image": {"user": {"name": "app", "uid": 1001}}},
+        {"image": {"labels": {"team": "vision"}}},
+    ],
+)
+def test_a_version_never_names_another_image(keys: dict[str, Any]) -> None:
+    def version(**keys: Any) -> str:
+        return image_version(pin_list(spec(**keys), platform(*CU130), FILES, lock_sha256=LOCK))
+
+    assert version(**keys) != version()
+    assert version(**keys) == version(**keys)
+    assert version(verify={"shm-size": "1g"}) == version(), "what is only judged by changes no image"
 
 
 @pytest.mark.parametrize(

@@ -75,15 +75,15 @@ VOLUME ["/cache"]
 WORKDIR /srv/app
 STOPSIGNAL SIGINT
 HEALTHCHECK --interval=30s --retries=3 CMD ["curl", "-f", "http://127.0.0.1:8080/"]
-LABEL io.stackbuild.pins="{\"diff-ids\":[],\"pins\":{\"base\":{\"digest\":\"sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\",\"name\":\"nvidia/cuda:13.0.3-base-ubuntu24.04\"},\"compute-capabilities\":{\"onnxruntime-gpu\":[\"sm_75\",\"sm_80\",\"sm_86\",\"sm_89\",\"sm_90a\",\"sm_120a\"],\"torch\":[\"sm_75\",\"sm_80\",\"sm_86\",\"sm_90\",\"sm_100\",\"sm_120\"]},\"cuda\":\"13.0.96\",\"cudnn\":\"9.13.0\",\"driver-floor\":{\"cuda-major\":13,\"source\":\"docs.nvidia.com/cuda/archive/13.2.2/cuda-toolkit-release-notes Table 2/3\",\"version\":\"580.65.06\"},\"files-sha256\":\"\",\"glibc\":\"2.39\",\"lock-sha256\":\"0000000000000000000000000000000000000000000000000000000000000000\",\"onnxruntime\":\"1.31.1\",\"onnxruntime-package\":\"onnxruntime-gpu\",\"os\":\"ubuntu 24.04\",\"python\":\"3.12.3\",\"stack\":\"gpu-service\",\"torch\":\"2.14.1\",\"torch-variant\":\"cu130\"},\"schema\":1}"
+LABEL io.stackbuild.pins="{\"diff-ids\":[],\"pins\":{\"base\":{\"digest\":\"sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\",\"name\":\"nvidia/cuda:13.0.3-base-ubuntu24.04\"},\"compute-capabilities\":{\"onnxruntime-gpu\":[\"sm_75\",\"sm_80\",\"sm_86\",\"sm_89\",\"sm_90a\",\"sm_120a\"],\"torch\":[\"sm_75\",\"sm_80\",\"sm_86\",\"sm_90\",\"sm_100\",\"sm_120\"]},\"cuda\":\"13.0.96\",\"cudnn\":\"9.13.0\",\"driver-floor\":{\"cuda-major\":13,\"source\":\"docs.nvidia.com/cuda/archive/13.2.2/cuda-toolkit-release-notes Table 2/3\",\"version\":\"580.65.06\"},\"files-sha256\":\"\",\"glibc\":\"2.39\",\"image-sha256\":\"336191ce8b334fcbca480c465d447b314420f830c9c6a7c989d6b92b5a4a33ed\",\"lock-sha256\":\"0000000000000000000000000000000000000000000000000000000000000000\",\"onnxruntime\":\"1.31.1\",\"onnxruntime-package\":\"onnxruntime-gpu\",\"os\":\"ubuntu 24.04\",\"python\":\"3.12.3\",\"stack\":\"gpu-service\",\"torch\":\"2.14.1\",\"torch-variant\":\"cu130\"},\"schema\":1}"
 LABEL org.opencontainers.image.base.digest="sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 LABEL org.opencontainers.image.base.name="docker.io/nvidia/cuda:13.0.3-base-ubuntu24.04"
 LABEL org.opencontainers.image.created="2026-11-01T00:00:00Z"
 LABEL org.opencontainers.image.description="PyTorch and ONNX Runtime on CUDA 13.0"
-LABEL org.opencontainers.image.revision="159d7d08f62637ec3777138cc6466f5fd618574338ee9dc3fc31cd1caf9c0628"
+LABEL org.opencontainers.image.revision="6fbf2ea0a4c41703d986d0adec1e252c8798e3af5212660b4fd97d287967fa0f"
 LABEL org.opencontainers.image.source="stacks/gpu-service.yaml"
 LABEL org.opencontainers.image.title="gpu-service"
-LABEL org.opencontainers.image.version="2.14.1-cu130-py312-159d7d08f626"
+LABEL org.opencontainers.image.version="2.14.1-cu130-py312-6fbf2ea0a4c4"
 LABEL team="platform"
 USER 1001
 ENTRYPOINT []

@@ -10,12 +10,12 @@ FROM nvidia/cuda:13.0.3-base-ubuntu24.04@sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
 
 # ---- the image ---------------------------------------------------------------------------------------------------
 FROM system
-LABEL io.stackbuild.pins="{\"diff-ids\":[],\"pins\":{\"base\":{\"digest\":\"sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\",\"name\":\"nvidia/cuda:13.0.3-base-ubuntu24.04\"},\"compute-capabilities\":{},\"cuda\":\"13.0.3\",\"driver-floor\":{\"cuda-major\":13,\"source\":\"docs.nvidia.com/cuda/archive/13.2.2/cuda-toolkit-release-notes Table 2/3\",\"version\":\"580.65.06\"},\"files-sha256\":\"\",\"glibc\":\"2.39\",\"lock-sha256\":\"0000000000000000000000000000000000000000000000000000000000000000\",\"os\":\"ubuntu 24.04\",\"stack\":\"plain\"},\"schema\":1}"
+LABEL io.stackbuild.pins="{\"diff-ids\":[],\"pins\":{\"base\":{\"digest\":\"sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\",\"name\":\"nvidia/cuda:13.0.3-base-ubuntu24.04\"},\"compute-capabilities\":{},\"cuda\":\"13.0.3\",\"driver-floor\":{\"cuda-major\":13,\"source\":\"docs.nvidia.com/cuda/archive/13.2.2/cuda-toolkit-release-notes Table 2/3\",\"version\":\"580.65.06\"},\"files-sha256\":\"\",\"glibc\":\"2.39\",\"image-sha256\":\"7b69107f428ee1f7634b297cef48de6384a9f31c44fe74faf0c0ce09ad2d02c2\",\"lock-sha256\":\"0000000000000000000000000000000000000000000000000000000000000000\",\"os\":\"ubuntu 24.04\",\"stack\":\"plain\"},\"schema\":1}"
 LABEL org.opencontainers.image.base.digest="sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 LABEL org.opencontainers.image.base.name="docker.io/nvidia/cuda:13.0.3-base-ubuntu24.04"
 LABEL org.opencontainers.image.created="2026-11-01T00:00:00Z"
-LABEL org.opencontainers.image.revision="159d7d08f62637ec3777138cc6466f5fd618574338ee9dc3fc31cd1caf9c0628"
+LABEL org.opencontainers.image.revision="8795fea3a26073ec38e451bb24551c98d6bfb747543ecb207dd843556c202021"
 LABEL org.opencontainers.image.source="stacks/plain.yaml"
 LABEL org.opencontainers.image.title="plain"
-LABEL org.opencontainers.image.version="159d7d08f626"
+LABEL org.opencontainers.image.version="8795fea3a260"
 CMD ["/bin/bash"]
