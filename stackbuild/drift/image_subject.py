@@ -10,6 +10,7 @@ from stackbuild.drift.packages import Package, PackageSet
 from stackbuild.drift.pins import config_pins, measured_pins, stated_pins
 from stackbuild.drift.subject import ImageSubject, Subject
 from stackbuild.publish.annotations import pins_that_hold
+from stackbuild.publish.tags import content_hash
 from stackbuild.sbom.licences import declared_licences
 from stackbuild.sbom.system_graph import SystemGraph
 from stackbuild.scan.contents.packages import SystemPackage
@@ -50,7 +51,7 @@ def image_subject(source: ImageSource, scan: Scan) -> Subject:
         pins=pins,
         packages=PackageSet(packages),
         image=ImageSubject(scan, source),
-        inputs=f"{stated.lock_sha256} {stated.files_sha256}" if stated is not None else "",
+        inputs=content_hash(stated) if stated is not None else "",
         unknown=scan.unknown,
     )
 
