@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from stackbuild.drift.model import Side
@@ -20,6 +21,7 @@ from stackbuild.scan.scan import Scan
 from stackbuild.scan.sources.interface import ImageSource
 
 _OCI = "org.opencontainers.image."
+_MINOR = re.compile(r"(?:^|/)python(\d+\.\d+)/")
 _UPSTREAM = re.compile(r"(?:\d+:)?(\d+(?:\.\d+)*)")
 
 
@@ -131,14 +133,12 @@ def _measured(scan: Scan, packages: tuple[Package, ...]) -> dict[str, str]:
 
 def _python(scan: Scan, packages: tuple[Package, ...], environment: Mapping[str, str]) -> str:
     """The version of the Python that most distributions are installed for, as exactly as the image tells."""
-    counts: dict[str, int] = {}
-    minors = {item.path: item.python for item in scan.python.environments}
-    for item in scan.python.installed:
-        minor = minors.get(item.environment, "")
-        counts[minor] = counts.get(minor, 0) + 1
-    minor = max((name for name in counts if name), key=lambda name: (counts[name], name), default="")
-    if not minor:
-        minor = max((item.python for item in scan.python.environments if item.python), default="")
+    folders = [
+        *(item.environment for item in scan.python.installed),
+        *(item.path for item in scan.python.environments),
+    ]
+    counts = Counter(match[1] for folder in folders if (match := _MINOR.search(folder)))
+    minor = max(counts, key=lambda name: (counts[name], name), default="")
     stated = environment.get("PYTHON_VERSION", "")
     if stated.startswith(f"{minor}."):  # as Docker's own python images set it
         return stated

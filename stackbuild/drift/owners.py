@@ -101,7 +101,7 @@ def file_kind(path: str, entry: FileEntry, scan: Scan) -> str:
         return "configuration"
     if path.startswith(("usr/share/doc/", "usr/share/man/", "usr/share/info/")):
         return "documentation"
-    return "script" if entry.mode & 0o111 else "data"
+    return "script" if entry.mode & 0o111 or "/bin/" in f"/{path}" else "data"
 
 
 def _source_of(path: str) -> str:
