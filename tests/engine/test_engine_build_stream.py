@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stackbuild.engine.build_stream import BuildStream, classify_build_failure
+from stackbuild.engine.build_stream import BuildStream
 from stackbuild.errors import ExitCode, StackbuildError
 
 
@@ -61,6 +61,9 @@ def test_the_lines_of_earlier_steps_do_not_decide() -> None:
         ("Temporary failure in name resolution", "index-unreachable", 5),
         ("toomanyrequests: You have reached your pull rate limit", "registry-rate-limited", 5),
         ("the --mount option requires BuildKit", "needs-buildkit", 4),
+        ("exec /bin/sh: exec format error", "digest-platform-mismatch", 3),
+        ("manifest unknown: manifest unknown", "tag-removed", 3),
+        ("error: externally-managed-environment", "externally-managed-python", 4),
         ("write /usr/lib/x: no space left on device", "disk-full", 4),
     ],
 )
@@ -70,7 +73,27 @@ def test_known_causes_have_their_code_and_exit(line: str, code: str, exit_code: 
 
 
 def test_an_unknown_cause_stays_unknown() -> None:
-    assert classify_build_failure(["hello"]) == ("build-step-failed", "")
+    error = failure_of({"stream": "Step 1/1 : RUN x\n"}, {"stream": "hello\n"}, {"error": "code: 1"})
+    assert error.code == "build-step-failed"
+
+
+def test_an_index_that_cannot_be_reached_is_no_missing_wheel() -> None:
+    error = failure_of(
+        {"stream": "Step 1/1 : RUN pip install six\n"},
+        {"stream": "WARNING: Retrying after 'Failed to establish a new connection: [Errno 111] refused'\n"},
+        {"stream": "ERROR: No matching distribution found for six\n"},
+        {"error": "code: 1"},
+    )
+    assert (error.code, error.exit_code) == ("index-unreachable", ExitCode.NOT_JUDGED)
+
+
+def test_what_a_program_says_of_gpus_is_not_why_a_build_failed() -> None:
+    error = failure_of(
+        {"stream": "Step 1/1 : RUN pytest\n"},
+        {"stream": "RuntimeError: No CUDA GPUs are available\n"},
+        {"error": "code: 1"},
+    )
+    assert error.code == "build-step-failed"
 
 
 def test_only_steps_that_ran_count_as_made() -> None:
