@@ -42,7 +42,7 @@ class MadeUpStack:
         self._bad: tuple[Outcome, Verdict] | None = None
         self._left = 0
         self._idle = self._random.sample(_GATES, 12)
-        self._warned = self._random.sample(_GATES, 2)
+        self._warned = self._random.sample(_GATES, self._random.choice((0, 0, 0, 1, 2)))
 
     def next(self, tonight: str) -> StackNight:
         chance = self._random.random()

@@ -22,7 +22,7 @@ class Contents:
 
     def put(self, value: object) -> int:
         """Store a JSON value, unless it is there; returns its number."""
-        text = _canonical(value)
+        text = _json_bytes(value)
         digest = hashlib.sha256(text).digest()
         known = self._database.execute("SELECT id FROM contents WHERE sha256 = ?", (digest,)).fetchone()
         if known is not None:
@@ -47,7 +47,7 @@ class Contents:
 
     def put_verdicts(self, verdicts: Mapping[str, Verdict]) -> int:
         """Store a set of verdicts by gate, unless it is there; returns its number."""
-        digest = hashlib.sha256(_canonical(verdicts)).digest()
+        digest = hashlib.sha256(_json_bytes(sorted(verdicts.items()))).digest()
         known = self._database.execute("SELECT id FROM verdict_sets WHERE sha256 = ?", (digest,)).fetchone()
         if known is not None:
             return int(known[0])
@@ -72,6 +72,6 @@ class Contents:
         return self._verdicts[number]
 
 
-def _canonical(value: object) -> bytes:
+def _json_bytes(value: object) -> bytes:
     # ASCII, so that text which is no valid Unicode, such as a file name's lone surrogate, comes back as it was.
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), default=str).encode("ascii")
+    return json.dumps(value, separators=(",", ":"), default=str).encode("ascii")

@@ -13,7 +13,7 @@ _Moved = TypeVar("_Moved", PinChange, PackageChange)
 
 _NAMED = 3  # of each level, in the one line
 _LONGEST_NAME = 60
-_MOST_ROWS = 100  # of each level, in the explanation; the night's report has all
+_MOST_ROWS = 30  # of each level, in the explanation; the night's report has all
 
 
 @dataclass(frozen=True)
@@ -58,16 +58,13 @@ class Change:
     def left_out(self) -> tuple[str, ...]:
         """What is not shown, as sentences."""
         noise = len(self.drift.files) - len(self._counting)
-        return tuple(
-            f"{count} more {what}."
-            for count, what in (
-                (len(self.drift.pins) - _MOST_ROWS, "pins"),
-                (len(self.drift.packages) - _MOST_ROWS, "packages"),
-                (len(self._counting) - _MOST_ROWS, "files"),
-                (noise, "file of known noise" if noise == 1 else "files of known noise"),
-            )
-            if count > 0
+        counted = (
+            (len(self.drift.pins) - _MOST_ROWS, "more pins"),
+            (len(self.drift.packages) - _MOST_ROWS, "more packages"),
+            (len(self._counting) - _MOST_ROWS, "more files"),
+            (noise, "file of known noise" if noise == 1 else "files of known noise"),
         )
+        return tuple(f"{count} {what}." for count, what in counted if count > 0)
 
     @property
     def _counting(self) -> tuple[FileChange, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
+from statistics import median
 
 from stackbuild.findings import Verdict
 from stackbuild.nightly.model import Outcome
@@ -29,6 +30,8 @@ _SHAPE_OF_OUTCOME: dict[Outcome, str] = {
 _SPARK_WIDTH, _SPARK_HEIGHT, _SPARK_EDGE = 96, 24, 2
 _MOST_SPARK_POINTS = 48
 CHART_WIDTH, CHART_HEIGHT = 1000, 100
+_SMOOTHED_FROM = 60  # nights
+_REACH = 7  # nights before and after
 
 
 @dataclass(frozen=True)
@@ -51,9 +54,18 @@ class Sparkline:
 
 @dataclass(frozen=True)
 class Chart:
-    """A line over the nights; ``marks`` are positions, from 0 to ``CHART_WIDTH``, of nights to point out."""
+    """A line over the nights.
+
+    Attributes:
+        path: The line; of many nights the running median, which shows a trend that noise hides.
+        each: Then the values themselves, else empty.
+        low: What the lower edge stands for.
+        high: What the upper edge stands for.
+        marks: Positions, from 0 to ``CHART_WIDTH``, of nights to point out.
+    """
 
     path: str
+    each: str
     low: float
     high: float
     marks: tuple[int, ...]
@@ -120,12 +132,31 @@ def chart(values: Sequence[float], marked: Sequence[bool]) -> Chart | None:
     middle, span = (low + high) / 2, max(high - low, high * 0.1) * 1.1
     bottom, top = max(0.0, middle - span / 2), middle + span / 2
     across = CHART_WIDTH / max(len(values) - 1, 1)
-    points = [
-        (number, round(number * across), round(CHART_HEIGHT * (1 - (value - bottom) / (top - bottom))))
-        for number, value in known
-    ]
+
+    def drawn(values: Sequence[tuple[int, float]]) -> str:
+        return _line(
+            [
+                (
+                    number,
+                    round(number * across),
+                    round(CHART_HEIGHT * (1 - (value - bottom) / (top - bottom))),
+                )
+                for number, value in values
+            ]
+        )
+
     marks = tuple(round(number * across) for number, mark in enumerate(marked) if mark)
-    return Chart(_line(points), bottom, top, marks)
+    if len(known) < _SMOOTHED_FROM:
+        return Chart(drawn(known), "", bottom, top, marks)
+    return Chart(drawn(_smoothed(known)), drawn(known), bottom, top, marks)
+
+
+def _smoothed(values: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
+    """The running median; a step stays a step."""
+    return [
+        (number, median(value for _, value in values[max(0, place - _REACH) : place + _REACH + 1]))
+        for place, (number, _) in enumerate(values)
+    ]
 
 
 def _thinned(values: Sequence[float]) -> list[float]:
@@ -134,8 +165,7 @@ def _thinned(values: Sequence[float]) -> list[float]:
         return list(values)
     edges = [round(number * len(values) / _MOST_SPARK_POINTS) for number in range(_MOST_SPARK_POINTS + 1)]
     return [
-        next((value for value in reversed(values[start:end]) if value), 0.0)
-        for start, end in pairwise(edges)
+        next((value for value in reversed(values[start:end]) if value), 0.0) for start, end in pairwise(edges)
     ]
 
 

@@ -16,7 +16,7 @@ from stackbuild.nightly.page.values import duration, size
 from stackbuild.reports.summary import GRAVEST_FIRST
 
 _GRAVEST_OUTCOMES = tuple(EXIT_OF_OUTCOME)
-_MOST_CHANGES = 40
+_MOST_CHANGES = 20
 _MOST_TROUBLE = 20
 
 

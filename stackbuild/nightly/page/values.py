@@ -36,7 +36,7 @@ def duration(seconds: float) -> str:
     """For example ``9.5 s``, ``4 min 05 s`` or ``1 h 02 min``; a dash for none."""
     if not seconds:
         return "–"
-    if seconds < 100:
+    if seconds < 60:
         return amount(seconds, "s")
     minutes, rest = divmod(round(seconds), 60)
     if minutes < 60:
