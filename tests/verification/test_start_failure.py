@@ -34,6 +34,16 @@ REQUIREMENT = (
             "gpu-request-refused",
             "unresolvable CDI devices nvidia.com/gpu=all",
         ),
+        (
+            "nvidia-container-cli: initialization error: load library failed: libnvidia-ml.so.1: cannot open",
+            "gpu-request-refused",
+            "libnvidia-ml.so.1",
+        ),
+        (
+            "nvidia-container-cli: device error: 7: unknown device: unknown",
+            "gpu-request-refused",
+            "unknown device",
+        ),
         ("OCI runtime create failed: no such cgroup", "container-start-failed", "no such cgroup"),
     ],
 )
@@ -51,7 +61,9 @@ def test_the_hosts_fault_is_an_error_in_one_sentence(message: str, code: str, wo
     ("demand", "code"),
     [
         ("cuda>=12.8", "driver-too-old"),
-        ("brand = tesla", "requirement-not-met"),
+        # Old toolkits name the last alternative, which is for older drivers: the driver is what is too old.
+        ("brand = tesla", "driver-too-old"),
+        ("driver < 471", "driver-too-old"),
         ("arch>=8.0", "requirement-not-met"),
     ],
 )
