@@ -47,6 +47,7 @@ class Indexes:
         self._guard = threading.Lock()
         self._locations: dict[str, IndexLocation] = {}
         self._pages: dict[tuple[str, str], tuple[IndexFile, ...] | None] = {}
+        self._refusals: dict[tuple[str, str], int] = {}
 
     def page(self, index: str, project: str) -> tuple[IndexFile, ...] | None:
         """Return the files an index has of a project; None when it does not know the project.
@@ -69,6 +70,10 @@ class Indexes:
                 page = self._remote_page(index, str(location.url), project)
             self._pages[key] = page
         return self._pages[key]
+
+    def refusal(self, index: str, project: str) -> int | None:
+        """The status with which an index said, when ``page`` asked, that it does not know a project."""
+        return self._refusals.get((index, project))
 
     def add_file(self, project: str, file: IndexFile) -> None:
         """Put a wheel that the spec names by URL on the page of the index ``url``."""
@@ -110,13 +115,9 @@ class Indexes:
         except RefusedError as error:
             # Object stores answer 403 for what they do not have; torch's channels lie on one.
             if error.status in (403, 404, 410):
+                self._refusals[index, project] = error.status
                 return None
-            raise NotJudgedError(
-                f"the index {index} refuses: {error}",
-                code="index-denied",
-                where=str(urlsplit(page_url).hostname),
-                do="Put a user and token into its URL in the site file, or into ~/.netrc.",
-            ) from error
+            raise denied(index, page_url, str(error)) from error
         except (ValueError, KeyError, TypeError) as error:
             raise LockError(
                 f"what the index {index} serves for {project} is not a page of an index: {error}",
@@ -152,4 +153,14 @@ def unreachable(index: str, url: str, error: TransferError) -> NotJudgedError:
         code="index-rate-limited" if error.limiting else "index-unreachable",
         where=str(urlsplit(url).hostname),
         do=next_step(error, f"the index {index}"),
+    )
+
+
+def denied(index: str, url: str, reason: str) -> NotJudgedError:
+    """What is said of an index that answers and lets nobody in."""
+    return NotJudgedError(
+        f"the index {index} refuses: {reason}",
+        code="index-denied",
+        where=urlsplit(url).hostname or "",
+        do="Put a user and token into its URL in the site file, or into ~/.netrc; or ask who runs the proxy.",
     )

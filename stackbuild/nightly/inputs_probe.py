@@ -10,8 +10,9 @@ from urllib.parse import unquote, urlsplit
 from stackbuild.progress import Observer
 from stackbuild.store.http import HttpClient, RefusedError, TransferError
 
-# Object stores answer 403 for what they do not have.
-_GONE = frozenset({403, 404, 410})
+# 403 is not among them: an object store may mean by it that there is no such file, and a proxy that it lets
+# nobody through. Nothing is called gone on that word alone.
+_GONE = frozenset({404, 410})
 # Requests to one server that may fail, after all their tries, before it counts as down and is asked no more.
 _FAILURES_OF_A_SERVER = 3
 

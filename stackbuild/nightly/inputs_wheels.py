@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from stackbuild.errors import InterruptedRunError, NotJudgedError, StackbuildError
+from stackbuild.errors import InterruptedRunError, StackbuildError
 from stackbuild.findings import Finding, Verdict
 from stackbuild.lock.index_metadata import MetadataReader
 from stackbuild.lock.index_page import IndexFile
-from stackbuild.lock.index_sources import URL_INDEX, Indexes, unreachable
+from stackbuild.lock.index_sources import URL_INDEX, Indexes, denied, unreachable
 from stackbuild.lock.model import LockedWheel, PlatformLock
 from stackbuild.lock.wheels_target import Target
 from stackbuild.nightly.inputs_gone import GoneWheels
@@ -37,6 +37,7 @@ class _Wheel:
 
     findings: tuple[Finding, ...] = ()
     compared: str = "hash"
+    forbidden: bool = False  # the index answered 403 to its page
 
 
 class WheelCheck:
@@ -80,7 +81,7 @@ class WheelCheck:
         An index that cannot be asked is one finding with the code of its error, however many wheels it has.
         """
         wheels = self._lock.wheels
-        answers = in_parallel(self._check, wheels, http=self._http, jobs=_AT_A_TIME)
+        answers = self._with_refusals(in_parallel(self._check, wheels, http=self._http, jobs=_AT_A_TIME))
         unasked: dict[tuple[str, str], tuple[StackbuildError, list[str]]] = {}
         good: list[tuple[LockedWheel, str]] = []
         for wheel, answer in zip(wheels, answers, strict=True):
@@ -96,6 +97,25 @@ class WheelCheck:
             yield finding.model_copy(update={"summary": told})
         if good:
             yield _served(good, len(wheels))
+
+    def _with_refusals(self, answers: Sequence[_Wheel | StackbuildError]) -> list[_Wheel | StackbuildError]:
+        """Take back what is called gone from an index that says 403 to everything.
+
+        The object store under torch's channels means "no such page" by it, a proxy that nobody gets through. Where
+        the index gave any other page tonight it is the former.
+        """
+        wheels = self._lock.wheels
+        open_indexes = {
+            wheel.index
+            for wheel, answer in zip(wheels, answers, strict=True)
+            if isinstance(answer, _Wheel) and not answer.forbidden
+        }
+        return [
+            denied(wheel.index, "", "403 to every page that was asked for")
+            if isinstance(answer, _Wheel) and answer.forbidden and wheel.index not in open_indexes
+            else answer
+            for wheel, answer in zip(wheels, answers, strict=True)
+        ]
 
     def _check(self, wheel: LockedWheel) -> _Wheel | StackbuildError:
         """What is found of a wheel; an index that cannot be asked is an answer too, so that others are heard."""
@@ -118,7 +138,8 @@ class WheelCheck:
         page = self._indexes.page(wheel.index, wheel.name)
         file = next((file for file in page or () if file.name == wheel.file), None)
         if file is None:
-            return _Wheel((self._gone.finding(wheel, page),))
+            forbidden = self._indexes.refusal(wheel.index, wheel.name) == 403
+            return _Wheel((self._gone.finding(wheel, page),), forbidden=forbidden)
         compared = self._compared(wheel, file, stated=file.sha256)
         if file.yanked is None:
             return compared
@@ -151,12 +172,7 @@ class WheelCheck:
         except TransferError as error:
             raise unreachable(wheel.index, url, error) from error
         except RefusedError as error:
-            raise NotJudgedError(
-                f"the index {wheel.index} refuses {wheel.file}: {error}",
-                code="index-denied",
-                where=str(urlsplit(url).hostname),
-                do="Put a user and token into its URL in the site file, or into ~/.netrc.",
-            ) from error
+            raise denied(wheel.index, url, f"{wheel.file}: {error}") from error
 
     def _told_when_locked(self, wheel: LockedWheel, stated: str) -> bool:
         return any(

@@ -78,6 +78,7 @@ def newer_versions(
         registry: The registry client; one of the site's mirrors when None.
 
     Raises:
+        SpecError: The target names an unknown GPU (``unknown-gpu``).
         InterruptedRunError: The person stopped the run.
     """
     own = (http or HttpClient(site.ca_bundle)).scoped()
@@ -86,7 +87,8 @@ def newer_versions(
     try:
         search = _Search(stack, site, store, observer, engine, own, client, judge)
         for platform, platform_lock in sorted(lock.platforms.items()):
-            search.platform(platform, platform_lock)
+            if platform in stack.spec.platforms:
+                search.platform(platform, platform_lock)
     finally:
         if registry is None:
             client.transport.close()

@@ -154,6 +154,10 @@ class Scene:
 
     def check(self, **site: Any) -> tuple[Finding, ...]:
         """Ask for the inputs; keywords are further settings of the site."""
+        return self.check_external("", **site)
+
+    def check_external(self, known_digest: str, **site: Any) -> tuple[Finding, ...]:
+        """Ask for the inputs, of an external stack with what was known of it."""
         assert self.stack is not None
         return check_inputs(
             self.stack,
@@ -161,6 +165,7 @@ class Scene:
             site=self.site.model_copy(update=site),
             store=Store(self.root / "store"),
             observer=SilentObserver(),
+            known_digest=known_digest,
             http=self.http,
             registry=self.client,
         )

@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from stackbuild.lock.wheels import WheelsResult
+from stackbuild.nightly.inputs_base import external_digest
 from stackbuild.nightly.outcome import outcome_of_inputs
+from stackbuild.spec.model import StackSpec
 from tests.nightly.inputs.scene import IMAGE, TAG, Scene, one, passed, scene, told
 from tests.support.debs import AptRepository
 from tests.support.loopback import Misbehaviour
@@ -183,6 +185,17 @@ class TestWheels:
         assert told(findings) == [("ERROR", "index-rate-limited", "index default")]
         assert outcome_of_inputs(findings) == "not-judged"
 
+    def test_an_index_that_forbids_everything_has_not_lost_it_all(self, night: Scene) -> None:
+        # A proxy in between answers so; so does the object store under torch's channels for one page.
+        night.indexes.misbehave("/default/", Misbehaviour(status=403))
+        findings = night.check()
+        assert told(findings) == [("ERROR", "index-denied", "index default")]
+        assert outcome_of_inputs(findings) == "not-judged"
+
+    def test_an_index_that_forbids_one_page_and_gives_others_has_lost_it(self, night: Scene) -> None:
+        night.indexes.misbehave("/default/simple/leaf", Misbehaviour(status=403))
+        assert told(night.check()) == [("FAIL", "broken-upstream", "leaf 1.0")]
+
     def test_a_page_that_is_no_page(self, night: Scene) -> None:
         night.indexes.misbehave(
             "/corp/", Misbehaviour(replace=b"[]", headers={"Content-Type": "application/json"})
@@ -306,6 +319,18 @@ class TestDebs:
         assert [row[:2] for row in told(findings)] == [("ERROR", "repository-unreachable")]
         assert outcome_of_inputs(findings) == "not-judged"
 
+    def test_unread_lists_leave_a_missing_deb_unjudged(self, night: Scene) -> None:
+        night.apt.forget("tool_1.0-1_amd64.deb")
+        night.repository.misbehave("/dists/", Misbehaviour(status=500))
+        assert [row[:2] for row in told(night.check())] == [("ERROR", "repository-unreachable")]
+
+    def test_a_pool_that_forbids_is_not_empty(self, night: Scene) -> None:
+        night.deb("other", "1.0")
+        night.apt.forget("tool_1.0-1_amd64.deb")
+        night.apt.write()
+        night.repository.misbehave("/pool/", Misbehaviour(status=403))
+        assert [row[:2] for row in told(night.check())] == [("ERROR", "repository-unreachable")]
+
     def test_a_repository_that_limits(self, night: Scene) -> None:
         night.repository.misbehave("/", Misbehaviour(status=429, headers={"Retry-After": "0"}))
         assert [row[:2] for row in told(night.check())] == [("ERROR", "index-rate-limited")]
@@ -322,3 +347,59 @@ class TestDebs:
         night.stack = replace(night.stack, spec=spec)
         findings = night.check()
         assert [row[:2] for row in told(findings)] == [("SKIP", "inputs-unplaced")]
+
+
+class TestExternal:
+    """An image that others built: ``known`` is what its tag named the last night."""
+
+    @pytest.fixture
+    def known(self, night: Scene) -> str:
+        assert night.stack is not None
+        spec = {"schema": 1, "name": "e", "external": BASE}
+        night.stack = replace(night.stack, spec=StackSpec.model_validate(spec))
+        night.lock = None
+        first = night.check()
+        assert told(first) == []
+        return external_digest(first)
+
+    def test_unchanged(self, night: Scene, known: str) -> None:
+        findings = night.check_external(known)
+        assert told(findings) == []
+        assert passed(findings)[BASE] == f"{BASE} is {known[:19]}…."
+        assert outcome_of_inputs(findings) == "unchanged"
+
+    def test_moved_is_drift(self, night: Scene, known: str) -> None:
+        new = night.image(created="2026-11-29T00:00:00Z")
+        findings = night.check_external(known)
+        assert told(findings) == [("WARN", "external-moved", BASE)]
+        assert external_digest(findings) == new
+        assert outcome_of_inputs(findings) == "drift"
+
+    def test_removed(self, night: Scene, known: str) -> None:
+        del night.registry.tags[TAG]
+        finding = one(night.check_external(known), "tag-removed")
+        assert (finding.verdict, finding.details["locked-digest-served"]) == ("FAIL", True)
+
+    def test_never_there(self, night: Scene, known: str) -> None:
+        del night.registry.tags[TAG]
+        assert known
+        assert told(night.check_external("")) == [("FAIL", "no-such-tag", BASE)]
+
+    def test_without_the_platform(self, night: Scene, known: str) -> None:
+        night.image("arm64")
+        assert ("FAIL", "no-such-platform", BASE) in told(night.check_external(known))
+
+    def test_named_by_a_digest_that_is_gone(self, night: Scene, known: str) -> None:
+        assert night.stack is not None
+        reference = f"{IMAGE}@{known}"
+        spec = night.stack.spec.model_copy(update={"external": reference})
+        night.stack = replace(night.stack, spec=spec)
+        assert told(night.check_external(known)) == []
+        night.registry.documents.clear()
+        assert told(night.check_external(known)) == [("FAIL", "digest-gone", reference)]
+
+    def test_a_limit_is_no_drift(self, night: Scene, known: str) -> None:
+        night.registry.server.misbehave("/manifests/", Misbehaviour(status=429))
+        findings = night.check_external(known)
+        assert told(findings) == [("ERROR", "registry-rate-limited", BASE)]
+        assert external_digest(findings) == ""
