@@ -124,6 +124,7 @@ def test_on_a_sound_host_every_gate_about_reaching_the_gpu_passes(
         ("nvml-mismatch", "cdi", "nvml-driver-library-mismatch", ERROR, "Driver/library version mismatch"),
         ("hook-nvml-mismatch", "hook", "gpu-request-refused", ERROR, "driver/library version mismatch"),
         ("no-driver", "hook", "gpu-request-refused", ERROR, "libnvidia-ml.so.1"),
+        ("nvml-mismatch", "cdi", "cuda-init", ERROR, "as NVML says too"),
         ("uvm-missing", "cdi", "cuda-init", ERROR, "CUDA_ERROR_UNKNOWN (999)"),
         ("stub-libcuda", "cdi", "stub-on-runtime-path", FAIL, "stub"),
         ("wrong-count", "hook", "devices-as-reserved", ERROR, "2 GPUs were reserved, CUDA shows 1"),

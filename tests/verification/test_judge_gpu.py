@@ -156,6 +156,23 @@ def test_cuinits_error_is_translated(init: int, verdict: Verdict, words: str) ->
     assert found.next_step
 
 
+def test_a_mismatch_of_libcuda_alone_is_the_images_fault() -> None:
+    found = _only(judge_gpu(cuda_promise(), gpu_results(init=803), ALL), "cuda-init")
+    assert found.verdict is Verdict.FAIL
+    assert "compat" in found.next_step
+
+
+def test_a_mismatch_that_nvml_reports_too_is_the_hosts_fault() -> None:
+    results = gpu_results(init=803)
+    results = changed(results, "nvml", init=18, error="Driver/library version mismatch")
+    findings = judge_gpu(cuda_promise(), results, ALL)
+    found = _only(findings, "cuda-init")
+    assert found.verdict is Verdict.ERROR
+    assert "as NVML says too" in found.summary
+    assert "Restart the host" in found.next_step
+    assert [finding.code for finding in findings if finding.verdict is Verdict.FAIL] == []
+
+
 def test_a_compat_library_on_geforce_fails_as_check_says() -> None:
     file = "/usr/local/cuda-13.0/compat/libcuda.so.580.65.06"
     environment = {"CUDA_VERSION": "13.0.1"}

@@ -23,6 +23,7 @@ class CudaError:
 
 _HOST = Verdict.ERROR
 _IMAGE = Verdict.FAIL
+SYSTEM_DRIVER_MISMATCH = 803
 CUDA_ERRORS: Mapping[int, CudaError] = {
     2: CudaError(
         "CUDA_ERROR_OUT_OF_MEMORY",
@@ -78,7 +79,7 @@ CUDA_ERRORS: Mapping[int, CudaError] = {
         _HOST,
         "Start nvidia-fabricmanager in the driver's own version.",
     ),
-    803: CudaError(
+    SYSTEM_DRIVER_MISMATCH: CudaError(
         "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH",
         "libcuda and the kernel module are of releases that do not fit each other",
         _IMAGE,
@@ -103,6 +104,16 @@ CUDA_ERRORS: Mapping[int, CudaError] = {
         "Run nvidia-modprobe -u -c 0 on the host, and start the container again.",
     ),
 }
+
+
+# The same status where NVML says so too: its library comes from the host alone.
+HOST_DRIVER_MISMATCH = CudaError(
+    "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH",
+    "the host's driver libraries and its kernel module are of different releases, as NVML says too: the driver was "
+    "updated and its old module is still loaded",
+    _HOST,
+    "Restart the host, or unload and load the nvidia kernel modules; then start the container again.",
+)
 
 
 def cuda_error(status: int) -> CudaError:

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from stackbuild.findings import Finding, Verdict
-from stackbuild.verification.judge.cuda_errors import cuda_error
+from stackbuild.verification.judge.cuda_errors import HOST_DRIVER_MISMATCH, SYSTEM_DRIVER_MISMATCH, cuda_error
 from stackbuild.verification.judge.findings import finding, pointless, unmeasured
+from stackbuild.verification.judge.nvml_failure import DRIVER_LIBRARY_MISMATCH
 from stackbuild.verification.model import GateResult
 
 _RELEASE = re.compile(r"libcuda\.so\.(\d+(?:\.\d+){1,2})$")
@@ -40,7 +41,7 @@ def judge_reach(results: Mapping[str, GateResult]) -> tuple[Finding, ...]:
     return (
         nodes,
         *judge_library(driver.measured, nvml_found=has_nvml),
-        judge_init(driver.measured),
+        judge_init(driver.measured, nvml.measured if nvml is not None and nvml.outcome == "measured" else {}),
     )
 
 
@@ -171,8 +172,14 @@ def judge_library(driver: Mapping[str, Any], *, nvml_found: bool) -> tuple[Findi
     )
 
 
-def judge_init(driver: Mapping[str, Any]) -> Finding:
-    """Gate ``cuda-init``: cuInit's answer, in words."""
+def judge_init(driver: Mapping[str, Any], nvml: Mapping[str, Any] | None = None) -> Finding:
+    """Gate ``cuda-init``: cuInit's answer, in words.
+
+    Args:
+        driver: What libcuda answered.
+        nvml: What NVML answered: it comes with the host's driver, so when it does not fit the kernel module either,
+            the mismatch is the host's and not of a libcuda in the image.
+    """
     code = "cuda-init"
     status = driver["init"]
     if status is None:
@@ -187,6 +194,8 @@ def judge_init(driver: Mapping[str, Any]) -> Finding:
             details={"version": driver["version"], "devices": driver["devices"]},
         )
     error = cuda_error(status)
+    if status == SYSTEM_DRIVER_MISMATCH and (nvml or {}).get("init") == DRIVER_LIBRARY_MISMATCH:
+        error = HOST_DRIVER_MISMATCH
     return finding(
         code,
         error.verdict,
