@@ -19,6 +19,7 @@ from stackbuild.lock.path import lock_path
 from stackbuild.progress import Observer
 from stackbuild.site_config import SiteConfig
 from stackbuild.spec.load import LoadedSpec
+from stackbuild.store.scratch import sweep_scratch
 from stackbuild.store.store import Store
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ def build_stack(
         # Another process may have built it while this one waited.
         if not anew and (known := _still_there(engine, store, key)) is not None:
             return known
-        for name in (*engine.sweep(), *store.sweep()):
+        for name in (*engine.sweep(), *store.sweep(), *sweep_scratch()):
             observer.note(f"removed {name}, which a killed run had left")
         from stackbuild.publish.pin_list import pin_list
         from stackbuild.publish.tags import image_tags

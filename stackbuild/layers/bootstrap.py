@@ -32,6 +32,7 @@ from stackbuild.layers.tar_writer import MTIME, LayerTarWriter, Sink
 from stackbuild.layers.tree import FileTree
 from stackbuild.lock.model import LockedDeb
 from stackbuild.store.disk import disk_full_as_error
+from stackbuild.store.scratch import Scratch, scratch_folder
 
 _VERSION = 1
 
@@ -101,13 +102,12 @@ def bootstrap_rootfs(debs: Sequence[LocalDeb], suite: str, sources: str, sink: S
         )
     with (
         disk_full_as_error(Path(tempfile.gettempdir())),
-        tempfile.TemporaryDirectory(prefix="stackbuild-") as name,
+        scratch_folder() as scratch,
     ):
-        scratch = Path(name)
         # In the unshare mode mmdebstrap reads it as another user.
-        scratch.chmod(0o755)
-        repository = _write_repository(debs, scratch / "repository")
-        raw = scratch / "root.tar"
+        scratch.path.chmod(0o755)
+        repository = _write_repository(debs, scratch.path / "repository")
+        raw = scratch.path / "root.tar"
         _run(_command(program, debs, repository), raw, scratch, suite)
         with raw.open("rb") as stream:
             return retar_rootfs(stream, sources, sink)
@@ -211,15 +211,15 @@ def _command(program: str, debs: Sequence[LocalDeb], repository: Path) -> list[s
     ]
 
 
-def _run(command: Sequence[str], output: Path, scratch: Path, suite: str) -> None:
+def _run(command: Sequence[str], output: Path, scratch: Scratch, suite: str) -> None:
     """Run mmdebstrap to its end; an interrupt lets it unmount and clean up first."""
-    log = scratch / "log"
+    log = scratch.path / "log"
     # A closed environment: no proxy, no apt settings and no locale of this host reach the tree.
     environment = {
         "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
         "LC_ALL": "C.UTF-8",
         "HOME": os.environ.get("HOME", "/"),
-        "TMPDIR": str(scratch),
+        "TMPDIR": str(scratch.path),
         "SOURCE_DATE_EPOCH": str(MTIME),
     }
     with output.open("wb") as stdout, log.open("wb") as stderr:
@@ -231,6 +231,8 @@ def _run(command: Sequence[str], output: Path, scratch: Path, suite: str) -> Non
             env=environment,
             umask=0o022,
             start_new_session=True,
+            # Where this process is killed, it works on in the folder for a while.
+            pass_fds=(scratch.descriptor,),
         )
         try:
             code = process.wait()

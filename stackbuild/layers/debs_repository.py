@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 import subprocess
-import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from stackbuild.errors import BuildError
 from stackbuild.lock.model import LockedDeb
+from stackbuild.store.scratch import scratch_folder
 
 LocalDeb = tuple[LockedDeb, Path]
 
@@ -48,9 +48,9 @@ def read_control_fields(debs: Sequence[LocalDeb]) -> list[str]:
         BuildError: ``deb-unreadable``.
     """
     controls = []
-    with tempfile.TemporaryDirectory(prefix="stackbuild-") as scratch:
+    with scratch_folder() as scratch:
         # dpkg-deb leaves its temporary folder behind when it is interrupted.
-        environment = {**os.environ, "TMPDIR": scratch}
+        environment = {**os.environ, "TMPDIR": str(scratch.path)}
         for deb, path in debs:
             done = subprocess.run(
                 ["dpkg-deb", "--field", str(path)], capture_output=True, check=False, env=environment

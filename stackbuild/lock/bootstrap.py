@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +27,7 @@ from stackbuild.lock.apt_sources import AptRepository, at_mirrors, parse_stanzas
 from stackbuild.lock.model import LockedDeb
 from stackbuild.progress import Observer
 from stackbuild.site_config import SiteConfig
+from stackbuild.store.scratch import scratch_folder
 
 # usr-is-merged stands in for usrmerge, which needs perl (release notes of Debian 12, 5.1.2).
 _ALSO = ("apt", "ca-certificates", "usr-is-merged")
@@ -82,8 +82,8 @@ def resolve_bootstrap(
     names = {mirror.uri: original.name for original, mirror in zip(repositories, used, strict=True)}
     where = f"bootstrap {suite}"
     observer.stage("base", f"resolve {suite} for {architecture}")
-    with tempfile.TemporaryDirectory(prefix="stackbuild-") as folder:
-        apt = _HostApt(Path(folder), architecture, used, site.ca_bundle)
+    with scratch_folder() as scratch:
+        apt = _HostApt(scratch.path, architecture, used, site.ca_bundle)
         updated = apt.run("apt-get", "update", "-q")
         if updated.returncode != 0:
             raise _update_error(updated.stdout + updated.stderr, where)

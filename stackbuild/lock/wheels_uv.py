@@ -6,7 +6,6 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +16,7 @@ from packaging.utils import canonicalize_name
 
 from stackbuild.errors import LockError, NotJudgedError
 from stackbuild.lock.wheels_target import Target
+from stackbuild.store.scratch import scratch_folder
 
 Upgrade = frozenset[str] | Literal["all"]
 
@@ -45,8 +45,8 @@ def resolve(question: Question, index_url: str) -> dict[str, str]:
         LockError: There is no solution (code ``unsolvable``); ``detail`` is the resolver's reason.
         NotJudgedError: The resolver itself failed (code ``resolver-failed``).
     """
-    with tempfile.TemporaryDirectory(prefix="stackbuild-resolve-") as folder:
-        home = Path(folder)
+    with scratch_folder() as scratch:
+        home = scratch.path
         arguments = _arguments(question, index_url, home)
         done = _run(arguments, home)
         if done.returncode == 0:
@@ -74,8 +74,8 @@ def default_index_url() -> str:
     Raises:
         NotJudgedError: The resolver does not say (code ``resolver-failed``).
     """
-    with tempfile.TemporaryDirectory(prefix="stackbuild-resolve-") as folder:
-        home = Path(folder)
+    with scratch_folder() as scratch:
+        home = scratch.path
         (home / "requirements.in").touch()
         done = _run(
             ["pip", "compile", "requirements.in", "--emit-index-url", "--no-header", "--offline", "--quiet"],

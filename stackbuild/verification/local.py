@@ -6,7 +6,6 @@ import os
 import platform
 import signal
 import subprocess
-import tempfile
 import threading
 import time
 from collections.abc import Iterable, Sequence
@@ -16,6 +15,7 @@ from pathlib import Path
 
 from stackbuild.errors import UsageError
 from stackbuild.progress import Observer
+from stackbuild.store.scratch import scratch_folder
 from stackbuild.verification.elsewhere import suite_arguments
 from stackbuild.verification.files import SUITE_FOLDER, stack_files
 from stackbuild.verification.judge.run import judge_run
@@ -91,8 +91,9 @@ def relocated(gates: Iterable[PlannedGate], suite: str, results: str) -> tuple[P
 
 
 def _run(python: Path, promise: Promise, options: VerifyOptions, observer: Observer) -> SuiteRun:
-    with tempfile.TemporaryDirectory(prefix="stackbuild-verify-") as folder:
-        suite, results = Path(folder, "suite"), Path(folder, "results")
+    with scratch_folder() as scratch:
+        folder = str(scratch.path)
+        suite, results = scratch.path / "suite", scratch.path / "results"
         suite.mkdir()
         results.mkdir()
         gates = relocated(plan_gates(promise, options.gpus), str(suite), str(results))

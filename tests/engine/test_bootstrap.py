@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import tarfile
+import tempfile
 import time
 from pathlib import Path
 
@@ -26,6 +27,7 @@ from stackbuild.progress import SilentObserver
 from stackbuild.publish.layer_cache import LayerCache, SharedStore
 from stackbuild.registry.client import RegistryClient
 from stackbuild.site_config import SiteConfig
+from stackbuild.store.scratch import sweep_scratch
 from stackbuild.store.store import Store
 from tests.build.stacks import CREATED
 from tests.engine.conftest import BASE_SOURCES, DebianBase
@@ -114,7 +116,8 @@ def test_no_mmdebstrap_says_what_to_install(tmp_path: Path, monkeypatch: pytest.
     assert "apt-get install mmdebstrap" in caught.value.do
 
 
-def test_an_interrupt_leaves_nothing_behind(debian_base: DebianBase, tmp_path: Path) -> None:
+def _bootstrapping(debian_base: DebianBase, temporary: Path) -> subprocess.Popen[bytes]:
+    """A process in whose bootstrap packages are being unpacked."""
     program = (
         "import io, pathlib, sys\n"
         "from stackbuild.layers.bootstrap import bootstrap_rootfs\n"
@@ -123,20 +126,58 @@ def test_an_interrupt_leaves_nothing_behind(debian_base: DebianBase, tmp_path: P
     )
     process = subprocess.Popen(
         [sys.executable, "-c", program, str(debian_base.debs / "base")],
-        env={**os.environ, "TMPDIR": str(tmp_path)},
+        env={**os.environ, "TMPDIR": str(temporary)},
         stderr=subprocess.PIPE,
     )
     deadline = time.monotonic() + 60
-    while not list(tmp_path.glob("stackbuild-*/mmdebstrap.*/var/lib/dpkg/info/*")):
+    while not list(temporary.glob("stackbuild-*/mmdebstrap.*/var/lib/dpkg/info/*")):
         assert process.poll() is None
         assert time.monotonic() < deadline
         time.sleep(0.1)
+    return process
+
+
+def test_an_interrupt_leaves_nothing_behind(debian_base: DebianBase, tmp_path: Path) -> None:
+    process = _bootstrapping(debian_base, tmp_path)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
     assert process.returncode != 0
     assert b"KeyboardInterrupt" in errors
     assert list(tmp_path.iterdir()) == []
     assert str(tmp_path) not in Path("/proc/mounts").read_text()
+
+
+def test_what_a_kill_leaves_is_removed_later_but_not_under_mmdebstrap(
+    debian_base: DebianBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process = _bootstrapping(debian_base, tmp_path)
+    process.kill()
+    process.communicate(timeout=60)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    (left,) = tmp_path.iterdir()
+    os.utime(left, (0, 0))
+    assert sweep_scratch() == [], "mmdebstrap still works in it"
+    os.killpg(os.getpgid(_working_in(left)[0]), signal.SIGTERM)  # it unmounts what it mounted
+    deadline = time.monotonic() + 30
+    while _working_in(left):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    os.utime(left, (0, 0))
+    assert sweep_scratch() == [left.name]
+    assert list(tmp_path.iterdir()) == []
+    assert str(tmp_path) not in Path("/proc/mounts").read_text()
+
+
+def _working_in(folder: Path) -> list[int]:
+    """Processes that have the folder itself open."""
+    found = []
+    for link in Path("/proc").glob("[0-9]*/fd/*"):
+        try:
+            if link.readlink() == folder:
+                found.append(int(link.parts[2]))
+        except OSError:  # ended meanwhile
+            continue
+    return found
 
 
 def test_the_key_moves_with_debs_and_sources(tmp_path: Path) -> None:
