@@ -10,6 +10,7 @@ from stackbuild.errors import ScanError
 
 # No table that a reader asks for at once is larger in files that a linker wrote.
 LARGEST_READ = 16 << 20
+LONGEST_NAME = 4096
 
 
 class ByteSource:
@@ -25,6 +26,8 @@ class ByteSource:
         self._stream = stream
         self._start = start
         self.size = stream.seek(0, os.SEEK_END) - start if size is None else size
+        # Names may share their bytes; in real files all of them together are shorter than the file all the same.
+        self._names_left = self.size + LONGEST_NAME
 
     def read(self, offset: int, size: int) -> bytes:
         """Exactly ``size`` bytes from ``offset``.
@@ -46,11 +49,12 @@ class ByteSource:
         """The numbers of a fixed layout at ``offset``. Raises as :meth:`read`."""
         return layout.unpack(self.read(offset, layout.size))
 
-    def text(self, offset: int, *, longest: int = 4096) -> str:
+    def text(self, offset: int, *, longest: int = LONGEST_NAME) -> str:
         """The zero-terminated text at ``offset``; bytes that are not UTF-8 are escaped.
 
         Raises:
-            ScanError: ``file-damaged``: there is no end within ``longest`` bytes.
+            ScanError: ``file-damaged``: there is no end within ``longest`` bytes, or one long name is given so often
+                that the names would fill memory.
         """
         data = self.read_up_to(offset, min(longest, 256))
         if b"\0" not in data:
@@ -58,6 +62,9 @@ class ByteSource:
         text, end, _ = data.partition(b"\0")
         if not end:
             raise damaged(f"a name at byte {offset} has no end")
+        self._names_left -= len(text)
+        if self._names_left < 0:
+            raise damaged("its names are longer than the file")
         return text.decode("utf-8", "backslashreplace")
 
     def _read(self, offset: int, size: int) -> bytes:

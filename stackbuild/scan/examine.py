@@ -51,6 +51,11 @@ ELF, SECRET, SHA256 = "elf", "secret", "sha256"
 SMALL = 1 << 20
 _CHUNK = 1 << 20
 _IN_MEMORY = 16 << 20
+# What all records of packages in one layer may hold; a layer of half a million installed files has a fifth of it.
+_MOST_ROWS = 2_000_000
+_MOST_TEXT = 512 << 20
+_KEPT_PROBLEMS = 100
+_TRIMMED_AT = 10_000
 _SCRIPT = 64 << 10
 # Content that can hold neither a library nor a key: not read at all unless a RECORD gives its hash.
 _DULL = (
@@ -84,12 +89,51 @@ def _by_name() -> dict[str, tuple[Reader, ...]]:
 _BY_NAME = _by_name()
 
 
+class Problems:
+    """Sentences about what could not be read: the first hundred in their own order, and how many more."""
+
+    def __init__(self) -> None:
+        self._sentences: set[str] = set()
+        self._dropped = 0
+
+    def add(self, sentence: str) -> None:
+        """Keep one; of a great many only the first in order are kept."""
+        self._sentences.add(sentence)
+        if len(self._sentences) >= _TRIMMED_AT:
+            kept = sorted(self._sentences)[:_KEPT_PROBLEMS]
+            self._dropped += len(self._sentences) - len(kept)
+            self._sentences = set(kept)
+
+    def sentences(self) -> tuple[str, ...]:
+        """The sentences in order, each once."""
+        kept = sorted(self._sentences)
+        more = len(kept[_KEPT_PROBLEMS:]) + self._dropped
+        return (*kept[:_KEPT_PROBLEMS], *([f"and {more} more"] if more else []))
+
+
 @dataclass(slots=True)
 class Examined:
     """What was found in a layer's files: reader's name → path → value, and what could not be read."""
 
     facts: dict[str, dict[str, Any]] = field(default_factory=dict)
-    problems: list[str] = field(default_factory=list)
+    problems: Problems = field(default_factory=Problems)
+    rows: int = 0
+    text: int = 0
+
+    def spend(self, value: Any, size: int) -> None:
+        """Count what a reader took out of a file of ``size`` bytes.
+
+        Raises:
+            ScanError: ``layer-too-large``: the layer's records of packages would fill memory.
+        """
+        self.rows += len(value) if isinstance(value, list | dict) else 1
+        self.text += size
+        if self.rows > _MOST_ROWS or self.text > _MOST_TEXT:
+            raise ScanError(
+                f"its records of packages have more than {_MOST_ROWS:,} rows or {_MOST_TEXT >> 20} MiB",
+                code="layer-too-large",
+                do="Look at what makes them; no image that is meant to be used has so many.",
+            )
 
     def put(self, name: str, path: str, value: Any) -> None:
         """Keep one value."""
@@ -134,7 +178,7 @@ def examine_small(path: str, data: bytes, found: Examined) -> None:
         if kinds and not _shows_keys(path):
             found.put(SECRET, path, kinds)
     for reader in readers_of(path):
-        _put(reader, path, io.BytesIO(data), found)
+        _put(reader, path, len(data), io.BytesIO(data), found)
 
 
 def examine(path: str, size: int, stream: BinaryIO | IO[bytes], start: int | None, found: Examined) -> None:
@@ -180,7 +224,7 @@ def examine(path: str, size: int, stream: BinaryIO | IO[bytes], start: int | Non
         _large(path, size, stream, start, readers, found, is_elf=head[:4] == MAGIC)
     for reader in readers:
         if size > reader.largest:
-            found.problems.append(f"/{path} was not read: it has {size} bytes")
+            found.problems.add(f"/{path} was not read: it has {size} bytes")
 
 
 def _large(
@@ -198,7 +242,7 @@ def _large(
     for reader in readers:
         if size <= reader.largest:
             stream.seek(start)
-            _put(reader, path, io.BufferedReader(_Limited(stream, size), _CHUNK), found)
+            _put(reader, path, size, io.BufferedReader(_Limited(stream, size), _CHUNK), found)
 
 
 def _chunks(head: bytes, stream: BinaryIO | IO[bytes], size: int) -> Iterator[bytes]:
@@ -214,11 +258,12 @@ def _chunks(head: bytes, stream: BinaryIO | IO[bytes], size: int) -> Iterator[by
         yield chunk
 
 
-def _put(reader: Reader, path: str, stream: IO[bytes], found: Examined) -> None:
+def _put(reader: Reader, path: str, size: int, stream: IO[bytes], found: Examined) -> None:
     value = reader.read(path, stream)
     if value is None:
-        found.problems.append(f"/{path} was found and could not be read")
+        found.problems.add(f"/{path} was found and could not be read")
     else:
+        found.spend(value, size)
         found.put(reader.name, path, value)
 
 
@@ -228,7 +273,7 @@ def _put_elf(path: str, source: ByteSource, found: Examined) -> None:
         file = reader.file()
         code = read_gpu_code(reader, source)
     except ScanError as error:
-        found.problems.append(f"/{path} is a damaged ELF file: {error.detail}")
+        found.problems.add(f"/{path} is a damaged ELF file: {error.detail}")
         return
     found.put(ELF, path, elf_row(file, code))
 

@@ -15,9 +15,11 @@ from stackbuild.scan.layer import ScannedLayer
 from stackbuild.scan.record_check import settle_records
 from stackbuild.scan.tar_stream import Member, Readable, Seekable, TarStream
 
-# Past this a layer is a hostile one: the largest real images have some hundred thousand files.
+# Past these a layer is a hostile one: the largest real images have some hundred thousand files, with names of some
+# 80 bytes. A layer at its limit takes about 1 GB.
 MOST_ENTRIES = 2_000_000
-_KEPT_PROBLEMS = 100
+_MOST_NAME_BYTES = 256 << 20
+_LONGEST_PATH = 4096  # PATH_MAX of Linux (limits.h): no process can open a longer one
 
 
 class _Builder:
@@ -25,35 +27,52 @@ class _Builder:
 
     def __init__(self, where: str, most_entries: int) -> None:
         self._where, self._most_entries = where, most_entries
+        self._count = self._name_bytes = 0
         self.entries: dict[str, FileEntry] = {}
         self.deleted: list[str] = []
         self.opaque: list[str] = []
         self.examined = Examined()
 
+    def takes(self, name: str, linkname: str = "") -> bool:
+        """Count one path, also of what is left out or deletes another; False for one that no process can open.
+
+        Raises:
+            ScanError: ``layer-too-large``.
+        """
+        self._count += 1
+        self._name_bytes += len(name) + len(linkname)
+        if self._count > self._most_entries:
+            raise self._too_large(f"more than {self._most_entries:,} files")
+        if self._name_bytes > _MOST_NAME_BYTES:
+            raise self._too_large(f"names of more than {_MOST_NAME_BYTES >> 20} MiB")
+        if len(name) <= _LONGEST_PATH and len(linkname) <= _LONGEST_PATH:
+            return True
+        self.refuse(name, f"it or its link is longer than {_LONGEST_PATH} bytes")
+        return False
+
+    def _too_large(self, what: str) -> ScanError:
+        return ScanError(
+            f"it has {what}",
+            code="layer-too-large",
+            where=self._where,
+            do="Look at what makes them; no image that is meant to be used has so many.",
+        )
+
     def add(self, path: str, entry: FileEntry) -> None:
-        if len(self.entries) >= self._most_entries:
-            raise ScanError(
-                f"it has more than {self._most_entries:,} files",
-                code="layer-too-large",
-                where=self._where,
-                do="Look at what makes them; no image that is meant to be used has so many.",
-            )
         self.entries[path] = entry
 
     def refuse(self, name: str, why: str) -> None:
-        self.examined.problems.append(f"{name[:200]!r} was left out: {why}")
+        self.examined.problems.add(f"{name[:200]!r} was left out: {why}")
 
     def finish(self) -> ScannedLayer:
         _settle_hard_links(self.entries, self.examined)
         settle_records(self.entries, self.examined.facts)
-        problems = sorted(set(self.examined.problems))
-        more = len(problems) - _KEPT_PROBLEMS
         return ScannedLayer(
             entries=dict(sorted(self.entries.items())),
             deleted=tuple(sorted(self.deleted)),
             opaque=tuple(sorted(self.opaque)),
             facts={name: dict(sorted(found.items())) for name, found in sorted(self.examined.facts.items())},
-            problems=(*problems[:_KEPT_PROBLEMS], *([f"and {more} more"] if more > 0 else [])),
+            problems=self.examined.problems.sentences(),
         )
 
 
@@ -94,6 +113,8 @@ def scan_tar(
     builder = _Builder(where, most_entries)
     tar = TarStream(stream, seekable=cast(Seekable, stream) if seekable else None, start=start, where=where)
     for member in tar:
+        if not builder.takes(member.name, member.linkname):
+            continue
         path = plain_path(member.name)
         if path is None:
             builder.refuse(member.name, "its path leaves the image")
@@ -134,7 +155,7 @@ def _add_member(
     if member.kind != "file" or not is_wanted(path, size):
         return
     if member.sparse:
-        builder.examined.problems.append(f"/{path} is stored as a sparse file and was not read")
+        builder.examined.problems.add(f"/{path} is stored as a sparse file and was not read")
     elif seekable:
         seekable_stream = cast(BinaryIO, stream)
         seekable_stream.seek(member.offset)
@@ -191,6 +212,8 @@ def walk_folder(folder: Path) -> Iterator[tuple[os.DirEntry[str], str]]:
 def _add_item(
     item: os.DirEntry[str], path: str, links: dict[tuple[int, int], str], builder: _Builder
 ) -> None:
+    if not builder.takes(path):
+        return
     status = item.stat(follow_symlinks=False)
     mode, uid, gid = status.st_mode & 0o7777, status.st_uid, status.st_gid
     if stat.S_ISREG(status.st_mode):
@@ -234,9 +257,10 @@ def _read_item(real: str, path: str, size: int, examined: Examined) -> None:
 def _settle_hard_links(entries: dict[str, FileEntry], examined: Examined) -> None:
     """Of the names of one file the first in path order holds it, whichever the tar wrote first."""
     groups: dict[str, list[str]] = {}
+    ends: dict[str, str] = {}
     for path, entry in entries.items():
         if entry.kind == "hardlink":
-            groups.setdefault(_end_of_links(path, entries), []).append(path)
+            groups.setdefault(_end_of_links(path, entries, ends), []).append(path)
     for target, paths in groups.items():
         held = entries.get(target)
         if held is None or held.kind != "file":
@@ -251,9 +275,14 @@ def _settle_hard_links(entries: dict[str, FileEntry], examined: Examined) -> Non
                     found[first] = found.pop(target)
 
 
-def _end_of_links(path: str, entries: dict[str, FileEntry]) -> str:
-    seen: set[str] = set()
-    while (entry := entries.get(path)) is not None and entry.kind == "hardlink" and path not in seen:
-        seen.add(path)
+def _end_of_links(path: str, entries: dict[str, FileEntry], ends: dict[str, str]) -> str:
+    """What a chain of hard links leads to; ``ends`` keeps that of every link passed, so that none is passed twice."""
+    passed: dict[str, None] = {}
+    while (entry := entries.get(path)) is not None and entry.kind == "hardlink" and path not in passed:
+        if path in ends:
+            path = ends[path]
+            break
+        passed[path] = None
         path = entry.linkname
+    ends.update(dict.fromkeys(passed, path))
     return path

@@ -10,6 +10,9 @@ from stackbuild.scan.layer_scanner import MOST_ENTRIES
 from stackbuild.scan.sources.interface import ImageSource
 from stackbuild.store.store import Store
 
+# Engines stop at 127 (overlay2: 128 folders in one mount).
+_MOST_LAYERS = 1_000
+
 
 def scan_image(source: ImageSource, observer: Observer, *, store: Store | None = None) -> ImageFiles:
     """Read an image's files.
@@ -23,6 +26,8 @@ def scan_image(source: ImageSource, observer: Observer, *, store: Store | None =
         ScanError: A layer cannot be read (``layer-damaged``, ``layer-bomb``, ``layer-too-large``, …).
     """
     description = source.describe()
+    if len(description.diff_ids) > _MOST_LAYERS:
+        raise _too_large(f"it has {len(description.diff_ids):,} layers", description.name)
     scanned: dict[str, ScannedLayer] = {}
     for diff_id in description.diff_ids:
         record = store.record(RECORD_KIND, diff_id) if store is not None and diff_id else None
@@ -31,7 +36,13 @@ def scan_image(source: ImageSource, observer: Observer, *, store: Store | None =
     wanted = [diff_id for diff_id in dict.fromkeys(description.diff_ids) if diff_id not in scanned]
     total, begun = len(wanted), len(scanned)
 
+    paths = sum(len(layer.entries) for layer in scanned.values())
+
     def done(diff_id: str, layer: ScannedLayer) -> None:
+        nonlocal paths
+        paths += len(layer.entries)
+        if paths > 2 * MOST_ENTRIES:
+            raise _too_large(f"its layers have more than {2 * MOST_ENTRIES:,} files", description.name)
         scanned[diff_id] = layer
         observer.advance("layers", len(scanned) - begun, total, "layers")
         if store is not None and diff_id:
@@ -40,12 +51,13 @@ def scan_image(source: ImageSource, observer: Observer, *, store: Store | None =
     if wanted:
         observer.stage("scan", f"{total} of {len(description.diff_ids)} layers")
         source.scan_layers(wanted, done)
-    layers = [scanned[diff_id] for diff_id in description.diff_ids]
-    if sum(len(layer.entries) for layer in layers) > 2 * MOST_ENTRIES:
-        raise ScanError(
-            f"its layers have more than {2 * MOST_ENTRIES:,} files",
-            code="layer-too-large",
-            where=description.name,
-            do="Look at what makes them; no image that is meant to be used has so many.",
-        )
-    return ImageFiles(description, layers)
+    return ImageFiles(description, [scanned[diff_id] for diff_id in description.diff_ids])
+
+
+def _too_large(what: str, where: str) -> ScanError:
+    return ScanError(
+        what,
+        code="layer-too-large",
+        where=where,
+        do="Look at what makes them; no image that is meant to be used has so many.",
+    )

@@ -17,6 +17,9 @@ _ZEROS = bytes(BLOCK)
 _CHUNK = 1 << 20
 _MOST_DIGITS = 18
 _LARGEST_HEADER = 1 << 20  # an extended header holds a path, a link and attributes
+_MOST_HEADERS = 16  # extended headers before one member: two of GNU's, or one of pax
+_PAX_FIELDS = frozenset({"path", "linkpath", "uid", "gid", "size", "mtime"})
+_PAX_SPARSE = "GNU.sparse."
 _KINDS = {b"0": "file", b"\0": "file", b"7": "file", b"1": "hardlink", b"2": "symlink", b"5": "dir"}
 _OTHER = b"346"  # character device, block device, pipe
 _GNU_SPARSE = b"S"
@@ -86,7 +89,7 @@ class TarStream:
         self._following = 0
 
     def __iter__(self) -> Iterator[Member]:
-        zeros = 0
+        zeros = headers = 0
         extended: dict[str, str] = {}
         everywhere: dict[str, str] = {}
         while True:
@@ -104,9 +107,13 @@ class TarStream:
             if kind in b"xXgLK":
                 if member.size > _LARGEST_HEADER:
                     raise self._damaged(f"an extended header claims {member.size} bytes")
+                headers += kind != b"g"
+                if headers > _MOST_HEADERS:
+                    raise self._damaged("its extended headers do not end")
                 data = self._exactly(member.size, "extended header")
                 if kind == b"g":
-                    everywhere |= _pax(data)
+                    # Attributes of all files there are none; what is kept must not grow with the headers.
+                    everywhere |= {key: value for key, value in _pax(data).items() if key in _PAX_FIELDS}
                 elif kind == b"L":
                     extended["path"] = _text(data.rstrip(b"\0"))
                 elif kind == b"K":
@@ -114,6 +121,7 @@ class TarStream:
                 else:
                     extended |= _pax(data)
                 continue
+            headers = 0
             if everywhere or extended:
                 self._extend(member, {**everywhere, **extended})
                 extended = {}
@@ -172,7 +180,6 @@ class TarStream:
         if "GNU.sparse.major" in values or "GNU.sparse.map" in values:
             member.sparse = True
             member.name = values.get("GNU.sparse.name", member.name)
-
         seconds = values.get("mtime", "").partition(".")[0]  # since 1970, with a fraction
         if _is_number(seconds):
             member.mtime = int(seconds)
@@ -253,7 +260,7 @@ def _number(data: bytes) -> int | None:
 
 
 def _pax(data: bytes) -> dict[str, str]:
-    """The records ``LENGTH KEY=VALUE`` of an extended header; what is malformed ends it."""
+    """The records ``LENGTH KEY=VALUE`` of an extended header that are used here; what is malformed ends it."""
     found: dict[str, str] = {}
     at = 0
     while at < len(data):
@@ -265,7 +272,8 @@ def _pax(data: bytes) -> dict[str, str]:
         if end > len(data):
             break
         key, equals, value = data[space + 1 : end - 1].partition(b"=")
-        if equals:
-            found[_text(key)] = _text(value)
+        name = _text(key)
+        if equals and (name in _PAX_FIELDS or name.startswith((_PAX_SPARSE, _XATTR))):
+            found[name] = _text(value)
         at = end
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import IO, Any
 
-from stackbuild.scan.readers.text import fields, lines
+from stackbuild.scan.readers.text import MOST_FILES, at_most, fields, lines
 
 _FORMAT = re.compile(
     r"Format(?:-Specification)?:.*(?:copyright-format|dep\.debian\.net|DEP-?5)", re.IGNORECASE
@@ -25,9 +25,10 @@ class DebFilesReader:
         """dpkg's own folder."""
         return path.startswith("var/lib/dpkg/info/") and path.endswith(".list")
 
-    def read(self, path: str, stream: IO[bytes]) -> Any:  # noqa: ARG002 - one interface
+    def read(self, path: str, stream: IO[bytes]) -> Any:
         """Paths without leading slash; only those whose name is a library's."""
-        return [line[1:] for line in lines(stream) if ".so" in line.rpartition("/")[2]]
+        libraries = (line[1:] for line in lines(stream) if ".so" in line.rpartition("/")[2])
+        return [*at_most(MOST_FILES, libraries, path)]
 
 
 class CopyrightReader:

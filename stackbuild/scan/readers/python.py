@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping
 from typing import IO, Any
 
-from stackbuild.scan.readers.text import decoded, lines, plain
+from stackbuild.scan.readers.text import MOST_FILES, at_most, decoded, lines, plain
 
 _KEPT_ONCE = frozenset({"name", "version", "license-expression", "license", "summary", "requires-python"})
 _KEPT_ALL = frozenset({"requires-dist", "provides-extra"})
@@ -69,12 +69,12 @@ class RecordReader:
         """Only inside a dist-info."""
         return path.endswith(".dist-info/RECORD")
 
-    def read(self, path: str, stream: IO[bytes]) -> Any:  # noqa: ARG002
+    def read(self, path: str, stream: IO[bytes]) -> Any:
         """Rows as [path, hash, size]; a row that is not one is passed over."""
         text = decoded(stream.read(self.largest))
         rows = []
         try:
-            for row in csv.reader(io.StringIO(text)):
+            for row in at_most(MOST_FILES, csv.reader(io.StringIO(text)), path):
                 if row and row[0]:
                     rows.append([row[0], *(*row[1:3], "", "")[:2]])
         except csv.Error:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator
 from itertools import chain
 from typing import IO, Any
 
-from stackbuild.scan.readers.text import decoded, fields, lines, number
+from stackbuild.scan.readers.text import MOST_PACKAGES, at_most, decoded, fields, lines, number
 
 
 class OsReleaseReader:
@@ -53,10 +54,10 @@ class DpkgReader:
         """dpkg's own folder; md5 lists beside the files of status.d are not package entries."""
         return path.startswith("var/lib/dpkg/status") and not path.endswith(".md5sums")
 
-    def read(self, path: str, stream: IO[bytes]) -> Any:  # noqa: ARG002
+    def read(self, path: str, stream: IO[bytes]) -> Any:
         """Installed packages: [name, version, architecture, source, KiB installed, licence, depends, provides]."""
         found = []
-        for entry in fields(stream, self._FIELDS):
+        for entry in at_most(MOST_PACKAGES, fields(stream, self._FIELDS), path):
             # status.d has no Status field: what is there is installed.
             if "Package" not in entry or not entry.get("Status", "installed").endswith("installed"):
                 continue
@@ -89,9 +90,11 @@ class ApkReader:
         """Its place before and after the merge of /usr."""
         return path in ("lib/apk/db/installed", "usr/lib/apk/db/installed")
 
-    def read(self, path: str, stream: IO[bytes]) -> Any:  # noqa: ARG002
+    def read(self, path: str, stream: IO[bytes]) -> Any:
         """Packages: [name, version, architecture, origin, bytes installed, licence, depends, provides]."""
-        found: list[list[Any]] = []
+        return [*at_most(MOST_PACKAGES, self._packages(stream), path)]
+
+    def _packages(self, stream: IO[bytes]) -> Iterator[list[Any]]:
         current: dict[str, str] = {}
         for line in chain(lines(stream), ("",)):
             if line:
@@ -101,9 +104,8 @@ class ApkReader:
             elif current.get("P"):
                 texts = [*(current.get(key, "") for key in "PVAo")]
                 further = [current.get(key, "") for key in "LDp"]
-                found.append([*texts, number(current.get("I", "")), *further])
+                yield [*texts, number(current.get("I", "")), *further]
                 current = {}
-        return found
 
 
 class LoaderConfigReader:

@@ -2,11 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import IO
+from collections.abc import Iterable, Iterator
+from typing import IO, TypeVar
+
+from stackbuild.errors import ScanError
 
 _LONGEST_LINE = 1 << 16
 _MOST_DIGITS = 18
+# All of Debian has 65,000 packages; the largest wheel has some 30,000 files.
+MOST_PACKAGES = 200_000
+MOST_FILES = 500_000
+
+
+_Row = TypeVar("_Row")
+
+
+def at_most(most: int, rows: Iterable[_Row], path: str) -> Iterator[_Row]:
+    """The rows of a file as long as there are not more than ``most``.
+
+    Raises:
+        ScanError: ``layer-too-large``: there are; no real file has so many.
+    """
+    for number, row in enumerate(rows, 1):
+        if number > most:
+            raise ScanError(
+                f"/{path} has more than {most:,} rows",
+                code="layer-too-large",
+                do="Look at what makes them; no image that is meant to be used has so many.",
+            )
+        yield row
 
 
 def decoded(data: bytes) -> str:
