@@ -166,12 +166,12 @@ def test_a_hundred_thousand_files():
 
 @pytest.mark.slow
 def test_a_million_files():
-    small, large = measured(put_together, 250_000), measured(put_together, 1_000_000)
+    small, large = measured(put_together, 100_000), measured(put_together, 1_000_000)
     assert large.value == 1_000_000
-    assert large.peak < 1_000 * MB
+    assert large.peak < 800 * MB
     assert large.seconds < 120
-    assert large.seconds < 8 * small.seconds, (
-        "four times the files must not take more than about four times as long"
+    assert large.seconds < 20 * small.seconds, (
+        "ten times the files must not take much more than ten times as long"
     )
 
 
