@@ -17,7 +17,7 @@ from stackbuild.nightly.inputs_base import external_digest
 from stackbuild.nightly.judging import aging_of, judge_image
 from stackbuild.nightly.notes import Notes
 from stackbuild.nightly.outcome import outcome_of_inputs
-from stackbuild.nightly.reference import Reference, known_digest, reference_of_external
+from stackbuild.nightly.reference import Reference, known_digest, last_image
 from stackbuild.publish.annotations import pins_that_hold
 from stackbuild.publish.image_reference import split_reference
 from stackbuild.registry.client import RegistryClient
@@ -83,7 +83,7 @@ class ExternalStack:
         notes, names = self.notes, ImageNames(self.stack.spec.name)
         reference = image = None
         with notes.stage("pull"):
-            reference = reference_of_external(
+            reference = last_image(
                 self.history,
                 engine,
                 stack=self.stack.spec.name,
@@ -139,7 +139,10 @@ class ExternalStack:
         tonight = Tonight(image.id, self.stack.spec.name, image.id, image.diff_ids)
         if not tonight.equals(reference):
             drift = explained(engine, tonight, reference, self.ground, tars=self.ground.store)
-            self.notes.compared(drift, is_drift=not self.options.accept and differs(drift))
+            if self.options.accept or not differs(drift):
+                self.notes.changed(drift)
+            else:
+                self.notes.drifted(drift)
 
 
 def _forget(engine: Engine, image_id: str) -> None:

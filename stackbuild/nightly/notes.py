@@ -93,18 +93,17 @@ class Notes:
         if Verdict.ERROR in verdicts:
             self.outcomes.append("not-judged")
 
-    def compared(self, drift: Drift, *, is_drift: bool) -> None:
-        """Note that the image is not what it was, and why.
-
-        Args:
-            drift: What differs.
-            is_drift: False for a difference that is wanted, or that is none of content.
-        """
+    def drifted(self, drift: Drift) -> None:
+        """Note that the image is not what it should be, and what differs."""
         self.findings += drift.findings
-        self.found["drift" if is_drift else "change"] = drift
+        self.found["drift"] = drift
         self.documents["drift.md"] = render_drift_markdown(drift).encode()
-        if is_drift:
-            self.outcomes.append("drift")
+        self.outcomes.append("drift")
+
+    def changed(self, change: Drift) -> None:
+        """Note what is another than the last night, and may be: its inputs are, or a person wants it."""
+        self.found["change"] = change
+        self.documents["change.md"] = render_drift_markdown(change).encode()
 
     def night(self) -> StackNight:
         """All of it as the stack's result."""

@@ -26,19 +26,20 @@ from stackbuild.nightly.lock_change import change_of_lock, remember_lock
 from stackbuild.nightly.newer import newer_versions
 from stackbuild.nightly.notes import Notes
 from stackbuild.nightly.outcome import outcome_of_inputs
-from stackbuild.nightly.reference import reference_of_rebuild
+from stackbuild.nightly.reference import last_image, reference_of_rebuild
 from stackbuild.nightly.reproduced import judge_rebuild, not_rebuilt
 from stackbuild.publish.inputs import stack_inputs
 from stackbuild.publish.pin_list import PinList, pin_list
 from stackbuild.publish.tags import image_tags
-from stackbuild.reports.drift_markdown import render_drift_markdown
 from stackbuild.sbom.stack import stack_sbom
 from stackbuild.spec.load import LoadedSpec
 from stackbuild.spec.model import Platform
 from stackbuild.store.store import Store
 
 # What an index or a repository answers when it is down: a rebuild would ask the same one and wait in vain.
-_UNREACHABLE = frozenset({"index-unreachable", "transfer-corrupt"})
+_UNREACHABLE = frozenset(
+    {"index-unreachable", "index-rate-limited", "repository-unreachable", "transfer-corrupt"}
+)
 
 
 @dataclass(frozen=True)
@@ -166,8 +167,7 @@ class _OnEngine:
         last = own.history.last(spec.name, platform=self.platform)
         change = change_of_lock(last, self.lock, self.platform, own.ground.store)
         if change is not None:
-            notes.found["change"] = change
-            notes.documents["change.md"] = render_drift_markdown(change).encode()
+            notes.changed(change)
         remember_lock(self.lock, own.ground.store)
         pins = pin_list(
             spec,
@@ -199,28 +199,10 @@ class _OnEngine:
             built = self._build(names, clean)
         if built is None:
             return
-        image, drifted = built.image_id, False
+        image = built.image_id
         with notes.stage("compare"):
-            reference = reference_of_rebuild(
-                own.history,
-                self.engine,
-                stack=pins.stack,
-                platform=self.platform,
-                inputs_sha256=notes.found["inputs_sha256"],
-                lock_sha256=pins.lock_sha256,
-                names=(names.last, image_tags(pins)[0]),
-            )
             tonight = Tonight(built.image_id, pins.stack, built.config_digest, built.diff_ids)
-            drift = None
-            if reference is not None:
-                notes.found["compared_with"] = reference.name
-                if not tonight.equals(reference):
-                    drift = explained(self.engine, tonight, reference, own.ground, tars=clean)
-            finding = judge_rebuild(tonight, reference, drift, accepted=own.options.accept)
-            drifted = finding.verdict is Verdict.FAIL
-            notes.findings.append(finding)
-            if drift is not None:
-                notes.compared(drift, is_drift=drifted)
+            drifted = self._compared_with_reference(tonight, pins, clean)
             image = names.settle(self.engine, built.image_id, drifted=drifted)
             notes.found["image"] = image
         self._judge(image, clean)
@@ -234,6 +216,42 @@ class _OnEngine:
                 observer=own.ground.observer,
                 config_digest=built.config_digest,
             )
+
+    def _compared_with_reference(self, tonight: Tonight, pins: PinList, clean: Store) -> bool:
+        """Hold the rebuilt image against what it must equal; True for drift."""
+        own, notes = self.own, self.own.notes
+        names = ImageNames(pins.stack)
+        reference = reference_of_rebuild(
+            own.history,
+            self.engine,
+            pins=pins,
+            platform=self.platform,
+            inputs_sha256=notes.found["inputs_sha256"],
+            names=(names.last, image_tags(pins)[0]),
+        )
+        difference = None
+        if reference is not None:
+            notes.found["compared_with"] = reference.name
+            if not tonight.equals(reference):
+                difference = explained(self.engine, tonight, reference, own.ground, tars=clean)
+        finding = judge_rebuild(tonight, reference, difference, accepted=own.options.accept)
+        notes.findings.append(finding)
+        if finding.verdict is Verdict.FAIL and difference is not None:
+            notes.drifted(difference)
+            return True
+        if difference is not None:
+            notes.changed(difference)
+        elif reference is None and "change" not in notes.found:
+            self._explain_change(tonight, names, clean)
+        return False
+
+    def _explain_change(self, tonight: Tonight, names: ImageNames, clean: Store) -> None:
+        """The lock is the last night's, yet spec, files or stackbuild are not: say what that changed."""
+        last = last_image(
+            self.own.history, self.engine, stack=tonight.stack, platform=self.platform, names=(names.last,)
+        )
+        if last is not None and not tonight.equals(last):
+            self.own.notes.changed(explained(self.engine, tonight, last, self.own.ground, tars=clean))
 
     def _build(self, names: ImageNames, clean: Store) -> BuiltImage:
         own = self.own

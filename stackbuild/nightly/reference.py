@@ -10,6 +10,7 @@ from stackbuild.engine.docker_engine import Engine
 from stackbuild.nightly.history.history import History
 from stackbuild.nightly.model import StackNight
 from stackbuild.publish.annotations import pins_that_hold
+from stackbuild.publish.pin_list import PinList
 
 _LOOK_BACK = 400  # nights
 
@@ -37,10 +38,9 @@ def reference_of_rebuild(
     history: History,
     engine: Engine,
     *,
-    stack: str,
+    pins: PinList,
     platform: str,
     inputs_sha256: str,
-    lock_sha256: str,
     names: Sequence[str],
 ) -> Reference | None:
     """What a rebuild must equal: the newest night with the same inputs that did not drift, else the engine's image.
@@ -48,41 +48,49 @@ def reference_of_rebuild(
     Args:
         history: Earlier nights.
         engine: May have images of the same lock.
-        stack: The stack's name.
+        pins: What the stack stands for tonight.
         platform: The platform that is built.
         inputs_sha256: As ``StackNight.inputs_sha256``.
-        lock_sha256: Of the lock.
-        names: Where the engine may have an image of exactly this lock; the first is where nights leave theirs.
+        names: Where the engine may have an image of the same lock, files and settings.
 
     Returns:
-        None when there is nothing to compare with: the first night of this lock.
+        None when there is nothing to compare with: the first night with these inputs.
     """
-    for point in history.stack_trend(stack, _LOOK_BACK, platform=platform):
-        if point.drifted or point.lock_sha256 != lock_sha256 or not point.config_digest:
+    for point in history.stack_trend(pins.stack, _LOOK_BACK, platform=platform):
+        if point.drifted or point.lock_sha256 != pins.lock_sha256 or not point.config_digest:
             continue
-        night = history.result(stack, point.night, platform=platform)
+        night = history.result(pins.stack, point.night, platform=platform)
         if night is not None and night.inputs_sha256 == inputs_sha256:
             return _of_night(night, f"the night of {point.started[:16].replace('T', ' ')}", engine, names)
     containerd = engine.info().containerd_store
     for name in names:
         image = engine.image(name)
-        pins = pins_that_hold(image.labels, image.diff_ids) if image is not None else None
-        if image is not None and pins is not None and pins.lock_sha256 == lock_sha256:
+        stated = pins_that_hold(image.labels, image.diff_ids) if image is not None else None
+        if image is not None and stated is not None and _same_inputs(stated, pins):
             return Reference(
                 f"the engine's {name}",
                 image.diff_ids,
                 # With the containerd store the engine's id is a manifest's digest, not the configuration's.
                 "" if containerd else image.id,
                 image.id,
-                pins.model_dump(mode="json", by_alias=True, exclude_none=True),
+                stated.model_dump(mode="json", by_alias=True, exclude_none=True),
             )
     return None
 
 
-def reference_of_external(
+def _same_inputs(one: PinList, other: PinList) -> bool:
+    """Of the same lock, files and settings, if perhaps by another stackbuild."""
+    return (one.lock_sha256, one.files_sha256, one.image_sha256) == (
+        other.lock_sha256,
+        other.files_sha256,
+        other.image_sha256,
+    )
+
+
+def last_image(
     history: History, engine: Engine, *, stack: str, platform: str, names: Sequence[str]
 ) -> Reference | None:
-    """What an image that others build is held against: whatever the last night found."""
+    """The image of the newest night that had one, whatever its inputs and its outcome."""
     for point in history.stack_trend(stack, _LOOK_BACK, platform=platform):
         night = history.result(stack, point.night, platform=platform) if point.config_digest else None
         if night is not None:

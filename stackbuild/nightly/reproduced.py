@@ -17,7 +17,7 @@ def judge_rebuild(
 
     Args:
         tonight: The rebuilt image.
-        reference: What it is held against; None in the first night of a lock.
+        reference: What it is held against; None in the first night with these inputs.
         drift: What differs; None when nothing does.
         accepted: The person wants the difference.
     """
@@ -26,7 +26,7 @@ def judge_rebuild(
             code=_CODE,
             verdict=Verdict.PASS,
             subject=tonight.stack,
-            summary="rebuilt from nothing; first night of this lock: nothing to compare with",
+            summary="rebuilt from nothing; first night with these inputs: nothing to compare with",
             measured=tonight.config_digest,
         )
     if drift is None:

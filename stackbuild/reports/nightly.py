@@ -75,7 +75,7 @@ def headline_of(stack: StackNight) -> str:
         ]
         shown = ", ".join(moves[:_SHOWN_CHANGES])
         more = f" and {len(moves) - _SHOWN_CHANGES} more" if len(moves) > _SHOWN_CHANGES else ""
-        return f"changed as wanted: {shown or 'no pin and no package'}{more}"
+        return f"changed with its inputs: {shown or 'no pin and no package'}{more}"
     told = [finding.summary for finding in stack.findings if finding.code == "rebuild-reproduces"]
     if told:
         return told[0]
