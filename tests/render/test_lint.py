@@ -27,6 +27,15 @@ def test_the_builder_refuses_it() -> None:
     assert "Line 3 uses RUN --mount" in caught.value.detail
 
 
+def test_no_variable_changes_what_the_sdk_can_and_buildx_is_the_way_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("DOCKER_BUILDKIT", "1")  # read by the docker command line only
+    finding = lint_for_classic_builder(F03)[1]
+    assert (finding.verdict, finding.details["backend"]) == (Verdict.FAIL, "classic")
+    assert "build with docker buildx" in finding.next_step
+
+
 @pytest.mark.parametrize(
     "line",
     [
