@@ -183,6 +183,10 @@ def _changes(base: ImageBaseLock, digest: str, client: RegistryClient) -> dict[s
     for name in sorted({*then, *now}):
         if name.startswith(_TELLING) and then.get(name) != now.get(name):
             changes[name] = [then.get(name, ""), now.get(name, "")]
+    layers = [str(layer) for layer in config.get("rootfs", {}).get("diff_ids", ())]
+    kept = len(set(layers) & set(base.diff_ids))
+    if tuple(layers) != base.diff_ids:
+        changes["layers"] = [str(len(base.diff_ids)), f"{len(layers)} of which {kept} are as locked"]
     return changes
 
 

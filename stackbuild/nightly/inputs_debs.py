@@ -16,6 +16,7 @@ from stackbuild.lock.deb_versions import compare_deb_versions, deb_version_key
 from stackbuild.lock.model import BootstrapBaseLock, LockedDeb, PlatformLock
 from stackbuild.nightly.inputs_apt_lists import AptLists, ListedDeb
 from stackbuild.nightly.inputs_probe import Probe
+from stackbuild.nightly.inputs_words import count, share
 from stackbuild.nightly.outcome import finding_of_error
 from stackbuild.site_config import SiteConfig
 from stackbuild.store.http import HttpClient, RefusedError, TransferError, next_step
@@ -155,7 +156,7 @@ class DebCheck:
                 yield answer
         for (repository, _), (error, names) in unasked.items():
             finding = finding_of_error(error, subject=f"repository {repository}", details={"debs": names})
-            told = f"{finding.summary} {_count(len(names))} of it could not be checked."
+            told = f"{finding.summary} {count(len(names), 'deb')} of it could not be checked."
             yield finding.model_copy(update={"summary": told})
         for repository, error in self._lists.failed.items():
             if not any(name == repository for name, _ in unasked):
@@ -290,7 +291,7 @@ def _unplaced(repository: str, names: Sequence[str]) -> Finding:
         verdict=Verdict.SKIP,
         subject=f"repository {repository}",
         measured=f"{len(names)} debs",
-        summary=f"Nothing says where the repository {repository} is, so {_count(len(names))} of it were not asked for.",
+        summary=f"Nothing says where the repository {repository} is, so {count(len(names), 'deb')} of it were not asked for.",
         next_step=f"Write [repositories] {repository} = URL in the site file, or let an engine read the base's sources.",
         details={"debs": list(names)},
     )
@@ -298,20 +299,16 @@ def _unplaced(repository: str, names: Sequence[str]) -> Finding:
 
 def _served(good: Sequence[LockedDeb], total: int) -> Finding:
     places = Counter(deb.repository for deb in good)
-    told = ", ".join(f"{count} of {repository}" for repository, count in sorted(places.items()))
+    told = ", ".join(f"{number} of {repository}" for repository, number in sorted(places.items()))
     return Finding(
         code="inputs-served",
         verdict=Verdict.PASS,
         subject="debs",
         measured=f"{len(good)} of {total}",
         required=str(total),
-        summary=f"{_count(len(good))} of {total} are served as they were locked ({told}).",
+        summary=f"{share(len(good), total, 'deb')} served as they were locked ({told}).",
     )
 
 
 def _name(deb: LockedDeb) -> str:
     return f"{deb.name} {deb.version}"
-
-
-def _count(number: int) -> str:
-    return f"{number} deb{'' if number == 1 else 's'}"

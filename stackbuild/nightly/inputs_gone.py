@@ -19,6 +19,7 @@ from stackbuild.lock.wheels_choice import near
 from stackbuild.lock.wheels_dependencies import applies, declared_requirements
 from stackbuild.lock.wheels_request import pin_of
 from stackbuild.lock.wheels_target import Target
+from stackbuild.nightly.inputs_words import place
 from stackbuild.site_config import DEFAULT_INDEX, PYTORCH_PREFIX
 
 
@@ -57,7 +58,7 @@ class GoneWheels:
             subject=f"{wheel.name} {wheel.version}",
             measured=_measured(wheel, page),
             required=wheel.file,
-            summary=f"{name} is gone from {_place(wheel)}: {_measured(wheel, page)}.{why}",
+            summary=f"{name} is gone from {place(wheel)}: {_measured(wheel, page)}.{why}",
             next_step=_next_step(wheel, page),
             details={
                 "index": wheel.index,
@@ -68,7 +69,7 @@ class GoneWheels:
 
     def _asks(self, parent: LockedWheel, package: str) -> str:
         """``torch 2.5.1 (from the channel pytorch-cu121) pins nvidia-cudnn-cu12==9.1.0.70``."""
-        who = f"{parent.name} {parent.version} (from {_place(parent)})"
+        who = f"{parent.name} {parent.version} (from {place(parent)})"
         requirement = self._requirement(parent, package)
         if requirement is None:
             return f"{who} requires {package}"
@@ -100,13 +101,6 @@ class GoneWheels:
             return IndexFile(parent.file, str(parent.url), sha256=parent.sha256, size=parent.size)
         page = self.indexes.page(parent.index, parent.name) or ()
         return next((file for file in page if file.name == parent.file), None)
-
-
-def _place(wheel: LockedWheel) -> str:
-    if wheel.index == URL_INDEX:
-        return f"its URL {wheel.url}"
-    kind = "channel" if wheel.index.startswith(PYTORCH_PREFIX) else "index"
-    return f"the {kind} {wheel.index}"
 
 
 def _measured(wheel: LockedWheel, page: Sequence[IndexFile] | None) -> str:

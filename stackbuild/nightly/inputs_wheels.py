@@ -19,6 +19,7 @@ from stackbuild.lock.model import LockedWheel, PlatformLock
 from stackbuild.lock.wheels_target import Target
 from stackbuild.nightly.inputs_gone import GoneWheels
 from stackbuild.nightly.inputs_probe import Probe
+from stackbuild.nightly.inputs_words import count, place, share
 from stackbuild.nightly.outcome import finding_of_error
 from stackbuild.site_config import SiteConfig
 from stackbuild.spec.model import Platform
@@ -93,7 +94,7 @@ class WheelCheck:
                 good.append((wheel, answer.compared))
         for (index, _), (error, names) in unasked.items():
             finding = finding_of_error(error, subject=f"index {index}", details={"wheels": names})
-            told = f"{finding.summary} {_count(len(names), 'wheel')} of it could not be checked."
+            told = f"{finding.summary} {count(len(names), 'wheel')} of it could not be checked."
             yield finding.model_copy(update={"summary": told})
         if good:
             yield _served(good, len(wheels))
@@ -204,7 +205,7 @@ def _changed(wheel: LockedWheel, found: str) -> Finding:
         subject=_name(wheel),
         measured=found,
         required=f"sha256 {wheel.sha256} ({wheel.size} bytes)",
-        summary=f"{wheel.file} has been replaced on the index {wheel.index} under the same name: "
+        summary=f"{wheel.file} has been replaced at {place(wheel)} under the same name: "
         f"{found}, locked sha256 {wheel.sha256} ({wheel.size} bytes).",
         next_step="Find out who changed it before anything is built from it; the lock stays as it is. Only if the"
         f" new file is wanted, lock again with --upgrade {wheel.name}.",
@@ -228,7 +229,7 @@ def _stated_otherwise(wheel: LockedWheel, stated: str) -> Finding:
 def _served(good: Sequence[tuple[LockedWheel, str]], total: int) -> Finding:
     by_index = Counter(wheel.index for wheel, _ in good)
     weaker = {kind: [wheel.file for wheel, compared in good if compared == kind] for kind in ("size", "name")}
-    places = ", ".join(f"{count} of {index}" for index, count in sorted(by_index.items()))
+    places = ", ".join(f"{number} of {index}" for index, number in sorted(by_index.items()))
     notes = "".join(
         f"; {len(files)} could be compared by {kind} alone" for kind, files in weaker.items() if files
     )
@@ -238,17 +239,13 @@ def _served(good: Sequence[tuple[LockedWheel, str]], total: int) -> Finding:
         subject="wheels",
         measured=f"{len(good)} of {total}",
         required=str(total),
-        summary=f"{_count(len(good), 'wheel')} of {total} are served as they were locked ({places}){notes}.",
+        summary=f"{share(len(good), total, 'wheel')} served as they were locked ({places}){notes}.",
         details={f"compared-by-{kind}": files for kind, files in weaker.items() if files},
     )
 
 
 def _name(wheel: LockedWheel) -> str:
     return f"{wheel.name} {wheel.version}"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _local_path(url: str) -> Path | None:

@@ -79,7 +79,8 @@ class LockJudge:
             if _grave(finding) > (_grave(before[code]) if code in before else 0)
         ]
         if not worse:
-            return Verdict.PASS, ""
+            unasked = "" if self._hosts else "; the spec names no target to judge it on"
+            return Verdict.PASS, f"no gate is worse than with what is locked{unasked}"
         gravest = max(worse, key=_grave)
         return gravest.verdict, f"{gravest.summary} [{gravest.code}]"
 

@@ -77,11 +77,20 @@ class Scene:
         self.apt.write()
         return deb
 
-    def image(self, *architectures: str, created: str = CREATED, tag: str = TAG, **env: str) -> str:
+    def image(
+        self,
+        *architectures: str,
+        created: str = CREATED,
+        tag: str = TAG,
+        layers: tuple[str, ...] = ("sha256:" + "1" * 64,),
+        **env: str,
+    ) -> str:
         """Push an image under a tag; returns the index's digest."""
         config = {"Env": [f"{name}={value}" for name, value in {"CUDA_VERSION": "12.6.3", **env}.items()]}
         children = {
-            architecture: self.registry.add_image(architecture, created=created, config=config)
+            architecture: self.registry.add_image(
+                architecture, created=created, config=config, rootfs={"diff_ids": list(layers)}
+            )
             for architecture in architectures or ("amd64", "arm64")
         }
         return self.registry.add_index(tag, **children)

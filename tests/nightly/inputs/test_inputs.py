@@ -41,8 +41,8 @@ def test_an_unchanged_night_says_so(night: Scene) -> None:
     assert told(findings) == []
     said = passed(findings)
     assert said[BASE].startswith(f"{BASE} is still sha256:")
-    assert said["wheels"] == "3 wheels of 3 are served as they were locked (1 of corp, 2 of default)."
-    assert said["debs"].startswith("1 deb of 1 are served")
+    assert said["wheels"] == "All 3 wheels are served as they were locked (1 of corp, 2 of default)."
+    assert said["debs"].startswith("The one deb is served")
     assert {finding.details["platform"] for finding in findings} == {"linux/amd64"}
     assert outcome_of_inputs(findings) == "unchanged"
     # One request for each project's page, one list for the suite.
@@ -83,6 +83,12 @@ class TestBase:
         }
         assert "CUDA_VERSION 12.6.3 → 12.6.4, NVIDIA_REQUIRE_CUDA none → cuda>=12.6" in finding.summary
         assert outcome_of_inputs(findings) == "drift"
+
+    def test_a_moved_tag_with_new_layers_says_how_many_stayed(self, night: Scene) -> None:
+        night.image(layers=("sha256:" + "1" * 64, "sha256:" + "2" * 64))
+        finding = one(night.check(), "base-tag-moved")
+        assert finding.details["changes"] == {"layers": ["1", "2 of which 1 are as locked"]}
+        assert finding.summary.endswith("is locked: layers 1 → 2 of which 1 are as locked.")
 
     def test_a_moved_tag_whose_locked_digest_is_gone(self, night: Scene) -> None:
         night.registry.documents.clear()
@@ -131,7 +137,7 @@ class TestWheels:
         assert locked.sha256 in finding.summary
         assert locked.sha256 not in finding.measured
         assert len(finding.measured.removeprefix("sha256 ")) == 64
-        assert passed(findings)["wheels"].startswith("2 wheels of 3 ")
+        assert passed(findings)["wheels"].startswith("2 of 3 wheels are ")
         assert outcome_of_inputs(findings) == "spec-or-lock"
 
     @pytest.mark.parametrize("reason", ["corrupts data", ""])
@@ -339,7 +345,7 @@ class TestDebs:
         shutil.rmtree(night.root / "apt/dists")
         findings = night.check()
         assert [row[:2] for row in told(findings)] == [("WARN", "no-such-apt-suite")]
-        assert passed(findings)["debs"].startswith("1 deb of 1 ")
+        assert passed(findings)["debs"].startswith("The one deb is ")
 
     def test_a_repository_that_nobody_places(self, night: Scene) -> None:
         assert night.stack is not None

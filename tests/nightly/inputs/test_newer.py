@@ -60,6 +60,7 @@ def test_the_judge_has_nothing_against_it(night: Scene) -> None:
         ("deb", "tool", "1.0-1", "1.0-2", "PASS"),
         ("python", "numpy", "2.3.5", "2.4.0", "PASS"),
     ]
+    assert newer.versions[1].reason == "no gate is worse than with what is locked"
     assert told(newer.findings) == []
     assert passed(newer.findings) == {"t": "Newer within the spec's ranges: numpy 2.4.0, 1 deb."}
 
@@ -87,6 +88,13 @@ def test_a_newer_base_is_judged_by_its_own_configuration(night: Scene) -> None:
     assert (version.kind, version.name, version.verdict) == ("base", f"{IMAGE}:{TAG}", "FAIL")
     assert version.locked.startswith("sha256:")
     assert version.newer != version.locked
+
+
+def test_without_a_target_the_answer_says_so(night: Scene) -> None:
+    night.lock_now("numpy>=2.3,<3")
+    night.wheel("numpy", "2.4.0", tag=_LINUX)
+    (version,) = night.newer().versions
+    assert version.reason.endswith("the spec names no target to judge it on")
 
 
 def test_a_base_pinned_by_digest_has_nothing_newer(night: Scene) -> None:
