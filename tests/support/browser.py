@@ -37,7 +37,17 @@ def laid_out(page: Path, *, dark: bool = False) -> str:
     return _browse(page, "--dump-dom", *((_DARK,) if dark else ()))
 
 
+def console(page: Path) -> list[str]:
+    """What the browser's console says of a page: errors of scripts, and what a policy kept from being used."""
+    _, log = _run(page, "--dump-dom", "--enable-logging=stderr")
+    return [line for line in log.splitlines() if ":CONSOLE" in line]
+
+
 def _browse(page: Path, *arguments: str) -> str:
+    return _run(page, *arguments)[0]
+
+
+def _run(page: Path, *arguments: str) -> tuple[str, str]:
     program = next((found for name in _PROGRAMS if (found := shutil.which(name))), None)
     assert program is not None, "these tests need Chromium: scripts/setup.sh test installs it"
     profile = page.parent / f"profile-{os.urandom(4).hex()}"
@@ -50,4 +60,4 @@ def _browse(page: Path, *arguments: str) -> str:
     )
     shutil.rmtree(profile, ignore_errors=True)
     assert done.returncode == 0, done.stderr.decode(errors="replace")
-    return done.stdout.decode()
+    return done.stdout.decode(), done.stderr.decode(errors="replace")

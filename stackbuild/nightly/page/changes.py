@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from stackbuild.drift.model import Drift, FileChange, PackageChange, PinChange
@@ -13,7 +13,8 @@ _Moved = TypeVar("_Moved", PinChange, PackageChange)
 
 _NAMED = 3  # of each level, in the one line
 _LONGEST_NAME = 60
-_MOST_ROWS = 30  # of each level, in the explanation; the night's report has all
+# Of each level, in the explanation of the newest change and of an older one; the night's report has all.
+_ROWS, _ROWS_BEFORE = 30, 8
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,7 @@ class Change:
         last: The newest night in a row that found the same.
         nights: How many nights that are.
         drift: What differs.
+        rows: How many rows of each level are shown.
     """
 
     kind: str
@@ -33,6 +35,7 @@ class Change:
     last: TrendPoint
     nights: int
     drift: Drift
+    rows: int
 
     @property
     def line(self) -> str:
@@ -42,26 +45,26 @@ class Change:
     @property
     def pins(self) -> Sequence[PinChange]:
         """The first pins that moved."""
-        return self.drift.pins[:_MOST_ROWS]
+        return self.drift.pins[: self.rows]
 
     @property
     def packages(self) -> Sequence[PackageChange]:
         """The first packages that came, went or changed."""
-        return self.drift.packages[:_MOST_ROWS]
+        return self.drift.packages[: self.rows]
 
     @property
     def files(self) -> Sequence[FileChange]:
         """The first files that count."""
-        return self._counting[:_MOST_ROWS]
+        return self._counting[: self.rows]
 
     @property
     def left_out(self) -> tuple[str, ...]:
         """What is not shown, as sentences."""
         noise = len(self.drift.files) - len(self._counting)
         counted = (
-            (len(self.drift.pins) - _MOST_ROWS, "more pins"),
-            (len(self.drift.packages) - _MOST_ROWS, "more packages"),
-            (len(self._counting) - _MOST_ROWS, "more files"),
+            (len(self.drift.pins) - self.rows, "more pins"),
+            (len(self.drift.packages) - self.rows, "more packages"),
+            (len(self._counting) - self.rows, "more files"),
             (noise, "file of known noise" if noise == 1 else "files of known noise"),
         )
         return tuple(f"{count} {what}." for count, what in counted if count > 0)
@@ -107,9 +110,9 @@ def in_runs(found: Sequence[tuple[TrendPoint, str, Drift]]) -> tuple[Change, ...
     for point, kind, drift in found:
         newest = changes[-1] if changes else None
         if newest is not None and newest.kind == kind == "drift" and _same(newest.drift, drift):
-            changes[-1] = Change(kind, point, newest.last, newest.nights + 1, newest.drift)
+            changes[-1] = replace(newest, first=point, nights=newest.nights + 1)
         else:
-            changes.append(Change(kind, point, point, 1, drift))
+            changes.append(Change(kind, point, point, 1, drift, _ROWS_BEFORE if changes else _ROWS))
     return tuple(changes)
 
 

@@ -24,6 +24,7 @@
   controls.hidden = false;
   show();
 
+  table.classList.add("sortable");
   const heads = Array.from(table.tHead.rows[0].cells);
   for (const [column, head] of heads.entries()) {
     if (!head.dataset.sort) continue;
