@@ -123,6 +123,7 @@ def compare_subjects(
     if "packages" in levels:
         packages = compare_packages(before.packages, after.packages)
         drift = drift.model_copy(update={"packages": packages})
+    unread: tuple[str, ...] = ()
     if "files" in levels and before.image is not None and after.image is not None:
         found = compare_files(before.image, after.image, store=store, observer=observer or SilentObserver())
         replaced = replaced_packages(before.packages, after.packages, found.changes)
@@ -131,14 +132,14 @@ def compare_subjects(
                 "files": found.changes,
                 "packages": with_replaced(drift.packages, replaced),
                 "metadata": metadata_differences(before.image, after.image, found),
-                "unknown": tuple(f"The content of /{path} could not be read." for path in found.unread),
             }
         )
-    unknown = tuple(dict.fromkeys((*drift.unknown, *before.unknown, *after.unknown)))
+        unread = found.unread
+    unknown = tuple(dict.fromkeys((*before.unknown, *after.unknown)))
     drift = drift.model_copy(
         update={"unknown": unknown, "first_layer": first_layer(before, after, drift.packages)}
     )
-    return drift.model_copy(update={"findings": drift_findings(drift)})
+    return drift.model_copy(update={"findings": drift_findings(drift, unread)})
 
 
 def _require_one_platform(before: Subject, after: Subject) -> None:

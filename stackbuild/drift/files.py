@@ -28,7 +28,7 @@ class FileDrift:
     Attributes:
         changes: By path; those that the noise table covers among them.
         times: Number of files that are the same but for their time.
-        unread: Paths whose content could not be read, and which count as the same.
+        unread: Paths, with their leading slash, whose content could not be read.
     """
 
     changes: tuple[FileChange, ...]
@@ -80,7 +80,7 @@ class _Comparison:
                 what, known, timed = self._what(path, old, new)
                 times += timed
                 if not known:
-                    unread.append(path)
+                    unread.append(f"/{path}")
                 if what:
                     changes.append(self._changed(path, old, new, what, owners))
             else:

@@ -13,9 +13,14 @@ _LONGEST_VALUE = 80
 _KINDS = {"changed": "changed", "added": "added", "removed": "removed"}
 
 
-def drift_findings(drift: Drift) -> tuple[Finding, ...]:
-    """The findings of a comparison. Drift is a WARN: exit code 6 comes from the drift itself, not from a gate."""
-    return tuple(_findings(drift))
+def drift_findings(drift: Drift, unread: Sequence[str] = ()) -> tuple[Finding, ...]:
+    """The findings of a comparison. Drift is a WARN: exit code 6 comes from the drift itself, not from a gate.
+
+    Args:
+        drift: What differs.
+        unread: Paths whose content could not be read: nobody can say that they are the same.
+    """
+    return (*_findings(drift), *_unread(unread))
 
 
 def _findings(drift: Drift) -> Iterator[Finding]:
@@ -45,6 +50,16 @@ def _findings(drift: Drift) -> Iterator[Finding]:
             code="nondeterministic-metadata",
             verdict=Verdict.PASS,
             summary=f"Differs without being content: {'; '.join(drift.metadata)}.",
+        )
+
+
+def _unread(paths: Sequence[str]) -> Iterator[Finding]:
+    if paths:
+        yield Finding(
+            code="drift-files",
+            verdict=Verdict.ERROR,
+            summary=f"The content of {_plural(len(paths), 'file')} could not be read: {_first(paths)}.",
+            next_step="Save or pull the images again.",
         )
 
 

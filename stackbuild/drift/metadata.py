@@ -36,11 +36,15 @@ def _differences(before: ImageSubject, after: ImageSubject, files: FileDrift) ->
     if then.commands != now.commands:
         yield "the history of commands"
     if files.times:
-        yield f"the times of {files.times:,} files"
+        yield f"the times of {_files(files.times)}"
     noise = Counter(change.noise for change in files.changes if change.noise)
     if noise:
         rows = ", ".join(f"{code} {count:,}" for code, count in sorted(noise.items()))
-        yield f"{sum(noise.values()):,} files of known noise ({rows})"
+        yield f"{_files(sum(noise.values()))} of known noise ({rows})"
     only_noise = all(change.noise for change in files.changes)
     if then.diff_ids != now.diff_ids and only_noise and not (files.times or noise):
         yield "how the layers are cut or written; every file is the same"
+
+
+def _files(count: int) -> str:
+    return f"{count:,} file{'' if count == 1 else 's'}"

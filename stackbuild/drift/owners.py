@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 
 from stackbuild.drift.layer_content import LayerContent
 from stackbuild.scan.entries import FileEntry
@@ -48,23 +49,47 @@ class Owners:
         for listing, _, paths in scan.files.facts("deb-files"):
             match = _DPKG_LIST.fullmatch(listing)
             if match is not None:
-                self._debs.update(dict.fromkeys(paths, match[1]))
+                self._claim(paths, match[1])
         for content in contents:
             for name, listed in content.deb_files.items():
-                self._debs.update(dict.fromkeys(listed, name.partition(":")[0]))
+                self._claim(listed, name.partition(":")[0])
 
     def owner(self, path: str) -> str:
         """``NAME VERSION`` of the package whose file it is; empty where none is known."""
         source = _source_of(path)
         for candidate in (path, source):
-            distribution = self._scan.python.owner(candidate) if candidate else None
-            if distribution is not None:
+            number = self._number(candidate) if candidate else None
+            if number is not None:
+                distribution = self._scan.python.distributions[number]
                 return f"{distribution.key} {distribution.version}"
         for candidate in (path, source):
             name = self._deb(candidate) if candidate else ""
             if name in self._versions:
                 return f"{name} {self._versions[name]}"
         return ""
+
+    def _claim(self, paths: Iterable[str], name: str) -> None:
+        """Note whose paths are; what several packages list is a folder of nobody's."""
+        for path in paths:
+            if self._debs.setdefault(path, name) != name:
+                self._debs[path] = ""
+
+    def _number(self, path: str) -> int | None:
+        """The distribution of a file, or of a folder that has only files of one."""
+        number = self._scan.python.owners.get(path)
+        return self._folders.get(path) if number is None else number
+
+    @cached_property
+    def _folders(self) -> dict[str, int | None]:
+        folders: dict[str, int | None] = {}
+        for path, number in self._scan.python.owners.items():
+            environment = self._scan.python.distributions[number].environment
+            folder = path.rpartition("/")[0]
+            while len(folder) > len(environment) and folders.get(folder, number) is not None:
+                if folders.setdefault(folder, number) != number:
+                    folders[folder] = None
+                folder = folder.rpartition("/")[0]
+        return folders
 
     def _deb(self, path: str) -> str:
         for pattern in (_DPKG_LIST, _DEBIAN_DOCUMENTS):
@@ -105,7 +130,9 @@ def file_kind(path: str, entry: FileEntry, scan: Scan) -> str:
 
 
 def _source_of(path: str) -> str:
-    """The source that byte-code was compiled from (PEP 3147); empty for what is no byte-code."""
+    """The source that byte-code was compiled from, of its folder the folder of the sources (PEP 3147); else empty."""
+    if path.endswith("/__pycache__"):
+        return path.rpartition("/")[0]
     match = _PYC.fullmatch(path)
     if match is None:
         return ""

@@ -46,17 +46,17 @@ def owned_files(files: Sequence[FileChange], *, examples: int = _EXAMPLES) -> tu
     found: dict[str, list[FileChange]] = {}
     for file in files:
         if not file.noise:
-            found.setdefault(file.owner or NOBODY, []).append(file)
+            found.setdefault(file.owner.rpartition(" ")[0], []).append(file)
     groups = (
         OwnedFiles(
-            owner=owner,
+            owner=_owner(listed),
             changed=sum(file.change == "changed" for file in listed),
             added=sum(file.change == "added" for file in listed),
             removed=sum(file.change == "removed" for file in listed),
             # Content that changed says more than a thousand files that came with a package.
             examples=tuple(sorted(listed, key=lambda file: file.change != "changed")[:examples]),
         )
-        for owner, listed in found.items()
+        for listed in found.values()
     )
     return tuple(
         sorted(
@@ -68,6 +68,17 @@ def owned_files(files: Sequence[FileChange], *, examples: int = _EXAMPLES) -> tu
             ),
         )
     )
+
+
+def _owner(files: Sequence[FileChange]) -> str:
+    """``NAME VERSION`` of files of one package; where it moved, the version that went first."""
+    if not files[0].owner:
+        return NOBODY
+    name = files[0].owner.rpartition(" ")[0]
+    now = dict.fromkeys(file.owner.rpartition(" ")[2] for file in files if file.change != "removed")
+    then = dict.fromkeys(file.owner.rpartition(" ")[2] for file in files if file.change == "removed")
+    gone = [version for version in then if version not in now]
+    return f"{name} {' → '.join(', '.join(versions) for versions in (gone, list(now)) if versions)}"
 
 
 def outcome(drift: Drift) -> str:

@@ -14,7 +14,7 @@ from stackbuild.store.store import Store
 from tests.support.layer_tars import Content, image_config, layer_tar
 
 SITE = "opt/venv/lib/python3.11/site-packages"
-OS = {"etc/os-release": "ID=debian\nVERSION_ID=12\n"}
+OS: dict[str, Content] = {"etc/os-release": "ID=debian\nVERSION_ID=12\n"}
 
 
 def archive(

@@ -107,9 +107,8 @@ def test_mode_owner_and_capabilities_are_told_apart(tmp_path: Path) -> None:
         with tarfile.open(fileobj=stream, mode="w", format=tarfile.PAX_FORMAT) as tar:
             member = tarfile.TarInfo("usr/bin/ping")
             member.mode, member.uid, member.size = mode, uid, 4
-            if capability:
-                member.pax_headers = {"SCHILY.xattr.security.capability": capability}
-            member.pax_headers["SCHILY.xattr.security.selinux"] = f"label of host {uid}"
+            capabilities = {"SCHILY.xattr.security.capability": capability} if capability else {}
+            member.pax_headers = {**capabilities, "SCHILY.xattr.security.selinux": f"label of host {uid}"}
             tar.addfile(member, io.BytesIO(b"\x7fEL?"))
         return stream.getvalue()
 
@@ -162,7 +161,7 @@ def test_stamps_of_byte_code_are_noise_and_code_is_not(tmp_path: Path) -> None:
     drift = of_layers(tmp_path, [{path: stamped[0]}], [{path: stamped[1]}])
     assert only(drift).noise == "byte-code-stamp"
     assert not drift.differs
-    assert "1 files of known noise (byte-code-stamp 1)" in drift.metadata
+    assert "1 file of known noise (byte-code-stamp 1)" in drift.metadata
     other = compiled(tmp_path, CODE.replace("1", "2"))
     drift = of_layers(tmp_path, [{path: stamped[0]}], [{path: other}])
     assert only(drift).noise == ""

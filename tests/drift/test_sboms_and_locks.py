@@ -28,11 +28,12 @@ from stackbuild.sbom.scanned import scan_sbom
 from stackbuild.scan.scan import scan_of
 from stackbuild.scan.scan_image import scan_image
 from stackbuild.scan.sources.archive import ArchiveSource
+from stackbuild.spec.model import Platform
 from tests.drift.images import OS, archive, deb, dist
 from tests.support.elf import make_elf, make_fatbin
 from tests.support.layer_tars import layer_tar
 
-PLATFORM = "linux/amd64"
+PLATFORM: Platform = "linux/amd64"
 STACKS = Path(__file__).parents[2] / "stacks"
 
 

@@ -1,0 +1,230 @@
+"""``stackbuild diff`` as a person runs it, on saved images, layouts, locks and SBOMs."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+
+from stackbuild.cli.main import run
+from stackbuild.drift.model import Drift
+from tests.drift.images import OS, SITE, archive, dist
+from tests.drift.test_first_layer import ours
+from tests.drift.test_sboms_and_locks import component, lock, sbom, wheel
+from tests.support.layer_tars import Content, layer_tar, oci_layout_files
+
+GOLDEN = Path(__file__).parent / "golden"
+WHEELS = "stackbuild: other wheels: numpy {}, six 1.16.0"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("STACKBUILD_STORE", str(tmp_path / "store"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def layers(numpy: str, extra: dict[str, Content]) -> list[tuple[str, dict[str, Content]]]:
+    wheels = {**dist("numpy", numpy, "License: BSD"), **dist("six", "1.16.0")}
+    return [
+        ("stackbuild: debian bookworm from 91 locked debs", OS),
+        (WHEELS.format(numpy), wheels),
+        ("stackbuild: files from app/", {"srv/app/serve.py": "run()\n", **extra}),
+    ]
+
+
+@pytest.fixture
+def two(folder: Path) -> tuple[str, str]:
+    """Two images: another numpy, one file changed, one of noise."""
+    ours(folder / "a.tar", layers("1.26.4", {"srv/app/m.ini": "a=1\n", "var/log/x": "1"}), lock="1" * 64)
+    ours(folder / "b.tar", layers("2.1.0", {"srv/app/m.ini": "a=2\n", "var/log/x": "2"}), lock="2" * 64)
+    return "a.tar", "b.tar"
+
+
+@pytest.mark.parametrize(("format_", "suffix"), [("table", "txt"), ("markdown", "md")])
+def test_what_a_person_reads(
+    two: tuple[str, str], format_: str, suffix: str, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    assert run(["diff", *two, "-q", "--format", format_]) == 6
+    shown = capfdbinary.readouterr().out.decode()
+    golden = GOLDEN / f"diff.{suffix}"
+    assert shown == golden.read_text(encoding="utf-8")
+
+
+def test_json_is_the_whole_drift_and_alone_on_stdout(
+    two: tuple[str, str], capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    assert run(["diff", *two, "--format", "json"]) == 6
+    drift = Drift.model_validate_json(capfdbinary.readouterr().out)
+    assert drift.levels == ("pins", "packages", "files")
+    assert [(item.name, item.breaking) for item in drift.packages] == [("numpy", True)]
+    assert {(file.path, file.noise) for file in drift.files if file.change == "changed"} == {
+        (f"/{SITE}/numpy.py", ""),
+        ("/srv/app/m.ini", ""),
+        ("/var/log/x", "log"),
+    }
+    assert drift.first_layer is not None
+    assert drift.first_layer.inputs == ("numpy 1.26.4 → 2.1.0",)
+
+
+def test_junit_and_html_have_the_findings(two: tuple[str, str], folder: Path) -> None:
+    assert run(["diff", *two, "-q", "--format", "junit", "-o", "out.xml"]) == 6
+    names = {case.get("name") for case in ElementTree.parse(folder / "out.xml").iter("testcase")}
+    assert {"drift-pins", "drift-packages", "drift-files", "drift-breaking"} <= {
+        str(name).split()[0] for name in names
+    }
+    assert run(["diff", *two, "-q", "--format", "html", "-o", "out.html"]) == 6
+    assert "drift-packages" in (folder / "out.html").read_text(encoding="utf-8")
+
+
+def test_no_difference_is_0_whatever_the_form(two: tuple[str, str], folder: Path) -> None:
+    tars = [layer_tar(content) for _, content in layers("2.1.0", {"a": "1"})]
+    one = archive(folder / "one.tar", *tars)
+    for compress in (True, False):
+        layout = folder / f"layout-{compress}"
+        for path, data in oci_layout_files(tars, compress=compress).items():
+            (layout / path).parent.mkdir(parents=True, exist_ok=True)
+            (layout / path).write_bytes(data)
+        assert run(["diff", str(one), str(layout), "-q"]) == 0
+        assert run(["diff", str(layout), str(one), "-q", "--no-store"]) == 0
+
+
+def test_a_level_may_be_enough(two: tuple[str, str], folder: Path) -> None:
+    same = ours(folder / "c.tar", layers("1.26.4", {"srv/app/m.ini": "a=3\n"}), lock="1" * 64)
+    assert run(["diff", two[0], str(same), "-q"]) == 6
+    assert run(["diff", two[0], str(same), "-q", "--level", "packages"]) == 0
+    assert run(["diff", two[0], two[1], "-q", "--level", "pins"]) == 0
+
+
+def write_locks(folder: Path) -> None:
+    from stackbuild.lock.file import write_lock
+
+    (folder / "stacks").mkdir()
+    (folder / "stacks/demo.yaml").write_text(
+        "schema: 1\nname: demo\nbase: {bootstrap: debian, suite: bookworm}\n"
+    )
+    write_lock(folder / "stacks/demo.lock", lock(wheel("numpy", "2.1.0"), wheel("six", "1.16.0")))
+    write_lock(folder / "old.lock", lock(wheel("numpy", "1.26.4"), wheel("six", "1.16.0")))
+
+
+def test_locks_by_path_and_by_the_stacks_name(
+    folder: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    write_locks(folder)
+    assert run(["diff", "demo", "stacks/demo.lock", "-q"]) == 0
+    capfdbinary.readouterr()
+    assert run(["diff", "old.lock", "demo", "-q", "--format", "json"]) == 6
+    drift = Drift.model_validate_json(capfdbinary.readouterr().out)
+    assert (drift.before.kind, drift.after.name, drift.levels) == ("lock", "demo", ("pins", "packages"))
+    assert [item.name for item in drift.packages] == ["numpy"]
+    # A lock under any other name is a lock all the same.
+    (folder / "lock.json").write_bytes((folder / "old.lock").read_bytes())
+    assert run(["diff", "old.lock", "lock.json", "-q"]) == 0
+    assert run(["diff", "old.lock", "demo", "-q", "--platform", "linux/arm64"]) == 3
+
+
+def test_an_image_against_a_lock(
+    two: tuple[str, str], folder: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    write_locks(folder)
+    capfdbinary.readouterr()
+    assert run(["diff", "demo", "b.tar", "-q", "--format", "json"]) == 6
+    drift = Drift.model_validate_json(capfdbinary.readouterr().out)
+    # libc6 is in the lock and not in this image; its pin list knows another base.
+    assert [(item.name, item.change) for item in drift.packages] == [("libc6", "removed")]
+
+
+def test_sboms(folder: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    (folder / "a.json").write_bytes(sbom(component("pkg:pypi/numpy", "1.26.4")))
+    (folder / "b.cdx").write_bytes(b"\xef\xbb\xbf \n" + sbom(component("pkg:pypi/numpy", "2.1.0")))
+    assert run(["diff", "a.json", "a.json", "-q"]) == 0
+    assert run(["diff", "a.json", "b.cdx", "-q"]) == 6
+    assert "numpy 1.26.4 → 2.1.0" in capfdbinary.readouterr().out.decode()
+
+
+@pytest.mark.parametrize(
+    ("content", "code"),
+    [
+        (b'{"spdxVersion": "SPDX-2.3"}', "sbom-unreadable"),
+        (b"{" * 1000, "sbom-unreadable"),
+        (b'{"bomFormat": "CycloneDX", "components": 7}', "sbom-unreadable"),
+        (b"garbage", "archive-damaged"),
+        (b"", "archive-damaged"),
+    ],
+)
+def test_what_cannot_be_read_is_5_and_has_a_code(
+    folder: Path, content: bytes, code: str, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    (folder / "x").write_bytes(content)
+    (folder / "ok.json").write_bytes(sbom())
+    assert run(["diff", "ok.json", "x", "-q"]) == 5
+    captured = capfdbinary.readouterr()
+    assert captured.out == b""
+    assert f"[{code}]" in captured.err.decode()
+
+
+def test_a_cut_archive_is_5_at_any_length(two: tuple[str, str], folder: Path) -> None:
+    whole = (folder / two[1]).read_bytes()
+    for length in range(0, len(whole.rstrip(b"\0")), 4096):
+        (folder / "cut.tar").write_bytes(whole[:length])
+        assert run(["diff", two[0], "cut.tar", "-q"]) == 5, length
+
+
+def test_a_layer_that_is_not_what_its_image_says_is_5(
+    folder: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    one = archive(folder / "one.tar", layer_tar({"a": "1"}))
+    data = one.read_bytes()
+    (folder / "two.tar").write_bytes(data.replace(b"1\0\0\0", b"2\0\0\0", 1))
+    archive(folder / "other.tar", layer_tar({"a": "3"}))
+    assert run(["diff", "other.tar", "two.tar", "-q"]) == 5
+    assert "[layer-changed]" in capfdbinary.readouterr().err.decode()
+
+
+def test_nothing_of_an_image_acts_on_a_terminal(
+    folder: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    evil = "srv/\x1b]0;pwned\x07\u202e\x9b31m|<b>`x`"
+    archive(
+        folder / "a.tar",
+        layer_tar({evil: "1"}),
+        history=["\x1b[2J"],
+        Env=["A=\x1b[31m"],
+        Labels={"\x1bl": "\r\n# x"},
+    )
+    archive(
+        folder / "b.tar",
+        layer_tar({evil: "2"}),
+        history=["\x1b[2J"],
+        Env=["A=\x1b[32m"],
+        Labels={"\x1bl": "\n|y"},
+    )
+    for format_ in ("table", "markdown", "json", "html", "junit"):
+        assert run(["diff", "a.tar", "b.tar", "-q", "-v", "--format", format_]) == 6
+        shown = capfdbinary.readouterr().out.decode()
+        assert not [letter for letter in shown if ord(letter) < 32 and letter not in "\n\t"], format_
+        assert "\u202e" not in shown or format_ == "json"
+        assert "\x9b" not in shown or format_ == "json"
+        assert "<b>" not in shown or format_ in ("table", "json")
+
+
+def test_other_platforms_are_told_before_anything_else(
+    folder: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    archive(folder / "a.tar", layer_tar({"a": "1"}))
+    write_locks(folder)
+    (folder / "arm.json").write_bytes(
+        sbom(
+            metadata={"component": {"properties": [{"name": "stackbuild:platform", "value": "linux/arm64"}]}}
+        )
+    )
+    assert run(["diff", "a.tar", "arm.json", "-q"]) == 5
+    assert "[platforms-differ]" in capfdbinary.readouterr().err.decode()
+
+
+def test_usage(two: tuple[str, str]) -> None:
+    assert run(["diff", two[0]]) == 2
+    assert run(["diff", *two, "--level", "bytes"]) == 2
+    assert run(["diff", *two, "--image", "a", "--image", "b", "--image", "c"]) == 2
+    assert run(["diff", two[0], "./missing.tar", "-q"]) == 5
