@@ -132,3 +132,22 @@ def test_no_file_is_fetched_to_be_hashed(night: Scene) -> None:
     assert isinstance(night.newer().versions[0], NewerVersion)
     fetched = night.indexes.requested(r"/files/")[before:]
     assert [request.path for request in fetched if "Range" not in request.headers] == []
+
+
+@pytest.mark.parametrize(("newest", "verdict"), [("2.14.1", "PASS"), ("2.99.0", "WARN")])
+def test_a_framework_within_its_range(
+    newest: str, verdict: str, tmp_path: Path, resolved: dict[str, WheelsResult]
+) -> None:
+    """A release that the facts do not know yet is judged as far as it goes, and not called good."""
+    with scene(tmp_path, resolved, indexes=("pytorch-cu130",)) as night:
+        night.wheel("torch", "2.13.0+cu130", index="pytorch-cu130", tag=_LINUX)
+        night.lock_now(
+            "torch>=2.13",
+            frameworks={"torch": {"variant": "cu130"}},
+            target={"gpus": ["H200"], "driver": ">=580.65"},
+        )
+        night.wheel("torch", f"{newest}+cu130", index="pytorch-cu130", tag=_LINUX)
+        newer = night.newer()
+    (version,) = newer.versions
+    assert (version.kind, version.newer, version.verdict) == ("torch", f"{newest}+cu130", verdict)
+    assert ("is not in the facts" in version.reason) is (verdict == "WARN")
