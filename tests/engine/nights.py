@@ -27,6 +27,7 @@ from tests.support.bookworm_debs import lock_deb
 from tests.support.cache import cached
 from tests.support.debs import AptRepository, SigningKey, compress
 from tests.support.index_server import IndexServer
+from tests.support.layer_tars import digest
 from tests.support.registry import Registry, RegistryFront
 from tests.support.wheels import make_wheel
 
@@ -70,31 +71,32 @@ class NightProject:
         self.apt.write()
         self.repository = running.enter_context(self.apt.server())
         rootfs = {"busybox": (busybox, busybox_rootfs()), "python": (python, debian_rootfs().read_bytes())}
-        self.bases = {name: (image, self._push(name, content)) for name, (image, content) in rootfs.items()}
+        self.bases = {name: (image, self.push(name, content)) for name, (image, content) in rootfs.items()}
         (folder / "stackbuild.toml").write_text(
             f"[indexes]\ndefault = {json.dumps(self.index.url('default'))}\n"
             f'[registries]\n"docker.io" = {json.dumps(f"{self.front.address}/{self.prefix}")}\n'
         )
 
-    def _push(self, name: str, rootfs: bytes, env: Mapping[str, str] = {}) -> tuple[str, str]:
-        """Push a base under ``NAME:1``; returns the digests of its index and manifest."""
-        digest = hashlib.sha256(rootfs).hexdigest()
+    def push(self, name: str, *layers: bytes, env: Mapping[str, str] = {}) -> tuple[str, str]:
+        """Push an image under ``NAME:1``; returns the digests of its index and manifest."""
+        blobs = []
+        for layer in layers:
 
-        def compressed(path: Path) -> None:
-            path.write_bytes(compress(rootfs, level=1))
+            def compressed(path: Path, layer: bytes = layer) -> None:
+                path.write_bytes(compress(layer, level=1))
 
-        blob = cached(f"gzip/{digest}.tar.gz", compressed)
+            blobs.append(cached(f"gzip/{digest(layer).split(':')[1]}.tar.gz", compressed).read_bytes())
         listed = ["PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"]
         listed += [f"{key}={value}" for key, value in env.items()]
-        config = image_configuration([f"sha256:{digest}"], {"Env": listed})
+        config = image_configuration([digest(layer) for layer in layers], {"Env": listed, "Cmd": ["true"]})
         repository = f"{self.prefix}/library/{name}"
-        manifest = self.registry.put_image(repository, config, [blob.read_bytes()])
+        manifest = self.registry.put_image(repository, config, blobs)
         return self.registry.put_index(repository, "1", {"linux/amd64": manifest}), manifest[0]
 
     def move_tag(self, name: str, **env: str) -> None:
         """Let the base's tag name another image; the earlier one stays reachable by its digests."""
         content = busybox_rootfs() if name == "busybox" else debian_rootfs().read_bytes()
-        self._push(name, content, env)
+        self.push(name, content, env=env)
 
     def put_back(self, name: str) -> None:
         """Let the base's tag name what is locked."""

@@ -1,0 +1,92 @@
+"""What is left and what is remembered when a night is killed, stopped, or finds no engine; external stacks."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Mapping
+
+import pytest
+
+from stackbuild.nightly.history.history import History
+from stackbuild.nightly.model import Outcome, StackNight
+from tests.engine.nights import Nights, nights, one_night_project, verdicts
+from tests.support.base_image import debian_rootfs
+from tests.support.layer_tars import layer_tar
+
+pytestmark = pytest.mark.engine
+__all__ = ["nights", "one_night_project"]  # fixtures
+
+
+def remembered(nights: Nights) -> list[tuple[str, bool, Mapping[Outcome, int]]]:
+    """Night, whether it was interrupted, outcomes; newest first."""
+    with History(nights.history) as history:
+        return [(night.id, night.interrupted, night.outcomes) for night in history.nights()]
+
+
+def test_a_night_that_is_killed_leaves_nothing_to_the_next(nights: Nights) -> None:
+    project = nights.project
+    name = project.write("killed")
+    assert nights.of(name)[0] == 0
+    (first,) = remembered(nights)
+    for step, number in (("load", 1), ("verify", 1)):
+        assert project.killed_at(step, number, signal.SIGKILL, name, *nights.options) == -signal.SIGKILL
+        assert project.left_behind() != []
+        assert remembered(nights) == [first], "there is no half night"
+    code, night = nights.of(name)
+    assert (code, night.outcome) == (0, "unchanged")
+    assert "the same as the night of" in _told(night)
+    assert project.left_behind() == []
+    assert len(remembered(nights)) == 2
+
+
+def test_ctrl_c_ends_with_130_and_keeps_what_was_judged(nights: Nights) -> None:
+    project = nights.project
+    names = [project.write("a"), project.write("b")]
+    assert project.killed_at("load", 2, signal.SIGINT, *names, *nights.options) == 130
+    assert project.left_behind() == []
+    ((_, interrupted, outcomes),) = remembered(nights)
+    assert interrupted
+    assert outcomes == {"unchanged": 1}
+    with History(nights.history) as history:
+        assert [history.last(name) is not None for name in names] == [True, False]
+
+
+def test_without_an_engine_inputs_are_judged_all_the_same(
+    nights: Nights, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = nights.project.write("engineless")
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nonexistent/docker.sock")
+    code, night = nights.of(name)
+    assert (code, night.outcome, night.tries) == (5, "not-judged", 2)
+    assert verdicts(night)["engine-unreachable"] == "ERROR"
+    assert verdicts(night)["inputs-served"] == "PASS"
+    assert night.drift is None
+
+
+def test_an_external_stack_that_moves_is_drift_once(nights: Nights) -> None:
+    project = nights.project
+    rootfs = debian_rootfs().read_bytes()
+    project.push("others", rootfs, layer_tar({"etc/motd": "one\n"}))
+    name = f"{project.prefix}-external"
+    (project.stacks / f"{name}.yaml").write_text(f"schema: 1\nname: {name}\nexternal: others:1\n")
+    code, first = nights.of(name)
+    assert (code, first.outcome, first.external) == (0, "unchanged", True), first.findings
+    assert first.registry_digest.startswith("sha256:")
+    assert len(first.diff_ids) == 2
+
+    project.push("others", rootfs, layer_tar({"etc/motd": "two\n"}))
+    code, night = nights.of(name)
+    assert (code, night.outcome) == (6, "drift")
+    assert verdicts(night)["external-moved"] == "WARN"
+    assert night.drift is not None
+    assert [(file.path, file.what) for file in night.drift.files] == [("/etc/motd", ("content",))]
+    assert night.drift.first_layer is not None
+    assert night.drift.first_layer.number == 2
+
+    code, night = nights.of(name)
+    assert (code, night.outcome, night.drift) == (0, "unchanged", None)
+    assert f"{name}:nightly" in project.names()
+
+
+def _told(stack: StackNight) -> str:
+    return next(finding.summary for finding in stack.findings if finding.code == "rebuild-reproduces")
