@@ -19,7 +19,6 @@ from packaging.tags import Tag, compatible_tags, cpython_tags
 from packaging.utils import parse_wheel_filename
 
 from stackbuild.errors import BuildError
-from stackbuild.layers.background_sink import in_background
 from stackbuild.layers.interface import layer_key
 from stackbuild.layers.tar_writer import LayerTarWriter, Sink
 from stackbuild.layers.tree import Additions, FileTree
@@ -103,7 +102,7 @@ class WheelsMaker:
                 naming both wheels, for a path with two contents.
         """
         with ExitStack() as stack:
-            writer = LayerTarWriter(stack.enter_context(in_background(sink)), tree)
+            writer = LayerTarWriter(sink, tree)
             files: list[PlannedFile] = []
             for index in range(len(self.wheels)):
                 files.extend(self._plan(index, stack))
