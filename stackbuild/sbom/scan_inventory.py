@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from packaging.utils import canonicalize_name
 
+from stackbuild.sbom.bundled import stated_components
 from stackbuild.sbom.inventory import (
     Evidence,
     Inventory,
@@ -140,10 +141,12 @@ class _ScanInventory:
         needs.update(self._native.needed_by(modules, self._keys))
         libraries = self._native.of_distribution(number, self._keys)
         vendored = [self._whole_distribution(other, inside) for other in inside.get(number, ())]
+        found = self._scan.python.distributions[number]
+        stated = stated_components(self._scan.files, found.path, self._evidence)
         return replace(
             item,
             needs=tuple(sorted(needs - {item.key})),
-            children=merge([*libraries, *vendored]),
+            children=merge([*libraries, *vendored, *stated]),
             properties={**item.properties, **gpu_properties(self._native.files_of_distribution(number))},
         )
 

@@ -68,8 +68,6 @@ def _unknown(scan: Scan) -> Iterator[str]:
         yield f"Modules in /{environment} without metadata, not listed as components: {shown}."
     if not scan.os.id:
         yield "The distribution is not known: there is no os-release."
-    if any(".dist-info/sboms/" in path for path, _ in scan.files.placed()):
-        yield "SBOMs that distributions bring along (PEP 770) are not read; their libraries are listed by file name."
     kinds = {package.kind for package in scan.packages}
     if kinds & {"rpm", "conda"}:
         yield "Dependencies between rpm or conda packages are not read."

@@ -14,6 +14,7 @@ from stackbuild.scan.byte_source import ByteSource
 from stackbuild.scan.elf import MAGIC, ElfReader
 from stackbuild.scan.elf_record import elf_row
 from stackbuild.scan.fatbin import read_gpu_code
+from stackbuild.scan.readers.bundled import BundledReader
 from stackbuild.scan.readers.debian import CopyrightReader, DebFilesReader, ExtendedStatesReader
 from stackbuild.scan.readers.interface import Reader
 from stackbuild.scan.readers.python import JsonReader, MetadataReader, RecordReader, VenvReader
@@ -43,6 +44,7 @@ READERS: tuple[Reader, ...] = (
     MetadataReader(),
     RecordReader(),
     JsonReader(),
+    BundledReader(),
     VenvReader(),
 )
 ELF, SECRET, SHA256 = "elf", "secret", "sha256"

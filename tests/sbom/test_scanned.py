@@ -317,7 +317,7 @@ def test_what_nobody_owns_is_listed_and_what_cannot_be_known_is_said() -> None:
     said = " ".join(entry["value"] for entry in found["metadata"]["properties"])
     assert "Modules in /opt/venv/lib/python3.12/site-packages without metadata" in said
     assert "hashes are given only where" in said
-    assert "(PEP 770) are not read" in said
+    assert "a-1.dist-info/sboms/a.cdx.json was found and could not be read" in said
 
 
 def test_an_image_with_nothing_in_it() -> None:
