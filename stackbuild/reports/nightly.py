@@ -88,14 +88,12 @@ def headline_of(stack: StackNight) -> str:
 
 def reasons_of(stack: StackNight) -> Sequence[Finding]:
     """The findings that its outcome comes from, the telling one first."""
-    if stack.outcome == "drift":
-        return [finding for finding in stack.findings if _is_drift(finding)]
     verdicts = _REASONS[stack.outcome]
     return [
         finding
         for verdict in verdicts
         for finding in stack.findings
-        if finding.verdict is verdict and (verdict is not Verdict.WARN or not _has_fail(stack))
+        if finding.verdict is verdict and _tells(finding, stack)
     ]
 
 
@@ -158,12 +156,11 @@ def _further(stack: StackNight, *, verbose: bool) -> Iterable[str]:
     yield from (f"{name}: {path}" for name, path in stack.reports.items())
 
 
-def _is_drift(finding: Finding) -> bool:
-    return finding.code in _DRIFT_CODES and finding.verdict in (Verdict.FAIL, Verdict.WARN)
-
-
-def _has_fail(stack: StackNight) -> bool:
-    return any(finding.verdict is Verdict.FAIL for finding in stack.findings)
+def _tells(finding: Finding, stack: StackNight) -> bool:
+    if stack.outcome == "drift":
+        return finding.code in _DRIFT_CODES
+    # A WARN is the reason only where it fails because of --strict.
+    return finding.verdict is not Verdict.WARN or Verdict.FAIL not in stack.verdicts.values()
 
 
 def _counted(stacks: Sequence[StackNight]) -> str:

@@ -1,0 +1,103 @@
+"""What a person sees of a night, and what other formats get."""
+
+from __future__ import annotations
+
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from stackbuild.findings import Finding, Verdict
+from stackbuild.nightly.model import Outcome, StackNight
+from stackbuild.reports.formats import render_document
+from stackbuild.reports.nightly import document_of_night, headline_of, render_night
+from tests.nightly.nights import DRIFT, night, result
+
+SAME = Finding(
+    code="rebuild-reproduces", verdict=Verdict.PASS, summary="rebuilt from nothing: the same as before"
+)
+DIFFERS = Finding(
+    code="rebuild-reproduces",
+    verdict=Verdict.FAIL,
+    summary="the rebuild differs from the night before: layer 7 (other wheels)",
+    next_step="Read drift.md.",
+)
+MOVED = Finding(code="base-tag-moved", verdict=Verdict.WARN, summary="the base's tag moved")
+GONE = Finding(code="deb-superseded", verdict=Verdict.FAIL, summary="libfoo is gone", next_step="Lock again.")
+DOWN = Finding(
+    code="index-unreachable", verdict=Verdict.ERROR, summary="the index is down", next_step="Wait."
+)
+OLD = Finding(code="distribution-eol", verdict=Verdict.WARN, summary="debian 12 is past its end")
+
+
+def _stack(name: str, outcome: Outcome, *findings: Finding, **fields: Any) -> StackNight:
+    return result(name, outcome=outcome, findings=findings, newer=(), **fields)
+
+
+@pytest.mark.parametrize(
+    ("stack", "headline"),
+    [
+        (_stack("s", "unchanged", SAME, OLD), "rebuilt from nothing: the same as before"),
+        (
+            _stack("s", "drift", MOVED, DIFFERS, OLD),
+            "the rebuild differs from the night before: layer 7 (other wheels) (and 1 more)",
+        ),
+        (_stack("s", "spec-or-lock", OLD, GONE, DOWN), "libfoo is gone"),
+        (_stack("s", "not-judged", OLD, DOWN), "the index is down"),
+        (_stack("s", "failed", OLD), "debian 12 is past its end"),
+        (
+            _stack("s", "unchanged", SAME, change=DRIFT),
+            "changed with its inputs: cuda 12.6 → 13.0, numpy 2.1.0 → 2.1.1, libfoo 1.2-3 added",
+        ),
+        (_stack("s", "unchanged", OLD), "the same as the image of the last good night"),
+        (
+            _stack("s", "unchanged", compared_with="", external=True),
+            "first night: nothing to compare with",
+        ),
+    ],
+)
+def test_one_line_says_what_happened(stack: StackNight, headline: str) -> None:
+    assert headline_of(stack) == headline
+
+
+def test_a_table_has_a_line_for_each_stack_and_what_to_do() -> None:
+    shown = render_night(
+        night(_stack("good", "unchanged", SAME, OLD), _stack("moved-one", "drift", DIFFERS, drift=DRIFT)),
+        colour=False,
+    )
+    lines = shown.splitlines()
+    assert lines[0] == "nightly 2025-12-01T02:15:00Z"
+    assert " ".join(lines[2].split()) == "unchanged good rebuilt from nothing: the same as before 60 s"
+    assert lines[3].startswith("drift         moved-one  the rebuild differs")
+    assert lines[4].strip() == "-> Read drift.md."
+    assert lines[-1] == "1 drift, 1 unchanged in 600 s (exit 6)"
+    assert "distribution-eol" not in shown
+    assert "WARN distribution-eol" in render_night(
+        night(_stack("good", "unchanged", SAME, OLD)), colour=False, verbose=True
+    )
+
+
+def test_an_interrupted_night_says_so() -> None:
+    shown = render_night(night(_stack("good", "unchanged", SAME), interrupted=True), colour=False)
+    assert "interrupted; 1 unchanged in 600 s (exit 130)" in shown
+    assert not document_of_night(night(interrupted=True)).complete
+
+
+def test_text_of_images_cannot_act_on_a_terminal() -> None:
+    evil = SAME.model_copy(update={"summary": "\x1b[2Jgone"})
+    assert "\x1b" not in render_night(night(_stack("s", "unchanged", evil)), colour=False)
+
+
+def test_other_formats_have_a_part_for_each_stack() -> None:
+    document = document_of_night(
+        night(_stack("good", "unchanged", SAME), _stack("bad", "spec-or-lock", GONE, DOWN))
+    )
+    suites = ElementTree.fromstring(render_document(document, "junit"))
+    assert [(suite.get("name"), suite.get("failures"), suite.get("errors")) for suite in suites] == [
+        ("good", "0", "0"),
+        ("bad", "1", "1"),
+    ]
+    for format_ in ("markdown", "html"):
+        text = render_document(document, format_)
+        assert "libfoo is gone" in text
+        assert "Lock again" in text
