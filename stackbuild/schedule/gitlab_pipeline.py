@@ -11,10 +11,11 @@ from ruamel.yaml import YAML
 
 from stackbuild.schedule.model import BuildJob, JobMatrix, JudgeJob, PromoteJob, Runner, StackJobs
 
-# What the parent's trigger job may set; these hold where it does not.
-_VARIABLES = {"IMAGES": "$CI_REGISTRY_IMAGE", "STACKBUILD_PACKAGE": "stackbuild"}
+# What the parent pipeline sets goes before.
+_VARIABLES = {"IMAGES": "$CI_REGISTRY_IMAGE"}
 _BEFORE = (
-    'python3 -m venv .stackbuild-venv && .stackbuild-venv/bin/pip install --quiet "$STACKBUILD_PACKAGE"',
+    "python3 -m venv .stackbuild-venv && .stackbuild-venv/bin/pip install --quiet "
+    '"${STACKBUILD_PACKAGE:?set the variable STACKBUILD_PACKAGE}"',
     'export PATH="$PWD/.stackbuild-venv/bin:$PATH"',
     'printf %s "$CI_REGISTRY_PASSWORD" | docker login --username "$CI_REGISTRY_USER" --password-stdin "$CI_REGISTRY"',
 )

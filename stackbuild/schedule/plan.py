@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from stackbuild.errors import SpecError
 from stackbuild.facts.tables import Facts
 from stackbuild.schedule.changed import changed_files, removed_stacks
 from stackbuild.schedule.git_changes import changes_since
@@ -13,7 +14,7 @@ from stackbuild.schedule.jobs import jobs_of
 from stackbuild.schedule.model import JobMatrix, Since
 from stackbuild.schedule.stack_files import stack_files
 from stackbuild.site_config import SiteConfig
-from stackbuild.spec.load import SUFFIXES, load_specs
+from stackbuild.spec.load import SUFFIXES, LoadedSpec, load_specs
 
 
 def plan_jobs(
@@ -39,12 +40,13 @@ def plan_jobs(
             repository has no history to be compared with.
 
     Raises:
-        SpecError: A spec is not valid, names an unknown GPU, or needs GPUs and names none.
+        SpecError: A spec is not valid, names an unknown GPU, or needs GPUs and names none; ``stack-name-twice``.
         UsageError: The revision cannot be compared with.
         NotJudgedError: ``shallow-clone``, ``git-failed``.
     """
     changes = changes_since(folder, since) if since is not None else None
     loaded = load_specs(paths)
+    _require_own_names(loaded)
     jobs = []
     site_reads = (site_file,) if site_file is not None else ()
     if changes is not None and site_file is not None and not _inside(site_file, changes.root):
@@ -64,6 +66,21 @@ def plan_jobs(
         stacks=tuple(jobs),
         removed=removed,
     )
+
+
+def _require_own_names(stacks: Sequence[LoadedSpec]) -> None:
+    """Refuse two stacks of one name: they would have one image, and a job of each would undo the other's."""
+    places: dict[str, str] = {}
+    for stack in stacks:
+        name = stack.spec.name
+        if name in places:
+            raise SpecError(
+                f"the stack {places[name]} is called '{name}' as well",
+                code="stack-name-twice",
+                where=stack.where("name"),
+                do="Give each stack a name of its own, best that of its file.",
+            )
+        places[name] = str(stack.path)
 
 
 def _inside(path: Path, root: Path) -> bool:

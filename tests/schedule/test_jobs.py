@@ -223,6 +223,14 @@ def test_a_gpu_stack_that_names_no_gpu(capfd: pytest.CaptureFixture[str]) -> Non
     assert "gpu.yaml" in said
 
 
+def test_two_stacks_of_one_name(capfd: pytest.CaptureFixture[str]) -> None:
+    write("plain", other=PLAIN.replace("{name}", "plain"))
+    said = answer(capfd, code=3)
+    assert "[stack-name-twice]" in said
+    assert "plain.yaml:2:7: the stack " in said
+    assert "other.yaml is called 'plain' as well" in said
+
+
 def test_a_gpu_that_nobody_knows(capfd: pytest.CaptureFixture[str]) -> None:
     write(gpu=GPU + "target: {{gpus: [H1000]}}\n")
     assert "[unknown-gpu]" in answer(capfd, code=3)
