@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from stackbuild.cli.options import output_options
+from stackbuild.cli.options import output_options, stack_argument
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from stackbuild.build.old_images import OldImage
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 
 
 @click.group("store")
 def command() -> None:
-    """Show, check or empty the store of wheels, debs and layers. It is safe to delete."""
+    """Show, check or empty the store of wheels, debs and layers (safe to delete); show old images."""
 
 
 @command.command("usage")
@@ -70,6 +76,74 @@ def evict(
         f"removed {evicted.files} files, {amount(evicted.bytes, 'bytes')}; {amount(evicted.left, 'bytes')} are left\n",
         output,
     )
+
+
+@command.command("images")
+@stack_argument
+@click.option("--remove", is_flag=True, help="Remove them; without it they are only shown.")
+@output_options
+def images(
+    stacks: tuple[str, ...],
+    remove: bool,
+    format_: str,
+    output: Path | None,
+    quiet: bool,  # noqa: ARG001
+    verbose: bool,  # noqa: ARG001
+) -> None:
+    """Show images of earlier versions of STACKs (of all in stacks/) that the engine still has.
+
+    Builds leave them for going back. Kept are what spec and lock stand for now, what STACK:latest names, and
+    every tag that no build gave.
+    """
+    from stackbuild.build.old_images import old_images, remove_old_images
+    from stackbuild.cli.context import project
+    from stackbuild.cli.output import json_text, write_result
+    from stackbuild.lock.file import read_lock
+    from stackbuild.lock.path import lock_path
+    from stackbuild.spec.load import load_spec
+
+    here = project()
+    specs = [load_spec(path) for path in here.stacks(stacks, everything=not stacks)]
+    found: list[OldImage] = []
+    in_use: list[OldImage] = []
+    with here.engine() as engine:
+        for stack in specs:
+            if stack.spec.external is None and lock_path(stack.path).exists():
+                old = old_images(engine, stack, read_lock(lock_path(stack.path)))
+                found += old
+                in_use += remove_old_images(engine, old) if remove else ()
+    if format_ == "json":
+        rows = [
+            {
+                "image": old.reference,
+                "created": old.created,
+                "bytes": old.size,
+                "removed": remove and old not in in_use,
+            }
+            for old in found
+        ]
+        write_result(json_text({"images": rows}), output)
+        return
+    write_result(_old_images_text(found, in_use, remove=remove), output)
+
+
+def _old_images_text(found: Sequence[OldImage], in_use: Sequence[OldImage], *, remove: bool) -> str:
+    from stackbuild.cli.progress import amount
+
+    if not found:
+        return "no image of an earlier version is there\n"
+    lines = [
+        f"{old.reference}  {old.created[:10]}  {amount(old.size, 'bytes')}"
+        + ("  stays: a container uses it" if old in in_use else "")
+        for old in found
+    ]
+    gone = len(found) - len(in_use)
+    lines.append(
+        f"removed {gone} of {len(found)}"
+        if remove
+        else f"{len(found)} images; sizes count layers that others share; --remove removes them"
+    )
+    return "\n".join(lines) + "\n"
 
 
 @command.command("verify")

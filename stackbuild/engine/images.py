@@ -88,6 +88,13 @@ class ImageRequests:
                 if error.status_code not in (404, 409):
                     raise
 
+    def tags_of(self, repository: str) -> tuple[str, ...]:
+        """The engine's images of a repository, as ``REPOSITORY:TAG`` in name order; none where it has none."""
+        with translated(f"list images {repository}"):
+            found = self._api.images(name=repository)
+        tags = {tag for image in found for tag in image.get("RepoTags") or ()}
+        return tuple(sorted(tag for tag in tags if _split_tag(tag)[0] == repository))
+
     def layer_chains(self) -> tuple[tuple[str, ...], ...]:
         """The diff IDs of each image the engine has, without the classic builder's intermediate images."""
         chains = []
