@@ -7,8 +7,8 @@ whatever is fetched later is checked against the lock.
 
 from __future__ import annotations
 
-import gzip
 import lzma
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,10 +20,19 @@ from stackbuild.store.fetch import FetchRequest, fetch_all
 from stackbuild.store.http import HttpClient, RefusedError, TransferError, next_step
 from stackbuild.store.store import Store
 
-_OPENERS: Mapping[str, Callable[[bytes], bytes]] = {".xz": lzma.decompress, ".gz": gzip.decompress, "": bytes}
+# Ubuntu's largest list is about 70 MB; beyond this one is no list but a bomb.
+_LARGEST_LIST = 512 << 20
+_GZIP = 16 + zlib.MAX_WBITS
+_OPENERS: Mapping[str, Callable[[bytes], bytes]] = {
+    ".xz": lambda packed: lzma.LZMADecompressor().decompress(packed, _LARGEST_LIST),
+    ".gz": lambda packed: zlib.decompressobj(_GZIP).decompress(packed, _LARGEST_LIST),
+    "": bytes,
+}
 _CLEARSIGNED = "-----BEGIN PGP SIGNED MESSAGE-----"
 _SIGNATURE = "-----BEGIN PGP SIGNATURE-----"
 _HASH_LENGTH = 64
+# Repository format, "No-Support-for-Architecture-all": every architecture's list has those debs as well.
+_ALL_ELSEWHERE = "No-Support-for-Architecture-all"
 
 
 @dataclass(frozen=True)
@@ -77,7 +86,12 @@ class AptLists:
             if ending is None:
                 continue
             path = self._fetched(repository, root, f"{list_path}{ending}", hashes[f"{list_path}{ending}"])
-            text = _OPENERS[ending](path.read_bytes()).decode("utf-8", errors="replace")
+            try:
+                text = _OPENERS[ending](path.read_bytes()).decode("utf-8", errors="replace")
+            except (lzma.LZMAError, zlib.error) as error:
+                raise _unreachable(
+                    repository, f"{list_path}{ending} cannot be unpacked: {error}", ""
+                ) from error
             found += _listed(text, name, repository.suite, names)
         return tuple(found)
 
@@ -137,6 +151,8 @@ def _lists(repository: AptRepository, architecture: str) -> Iterator[str]:
         return
     for component in repository.components:
         yield f"{component}/binary-{architecture}/Packages"
+        # Some repositories list what fits every architecture in a list of its own.
+        yield f"{component}/binary-all/Packages"
 
 
 def _stated(release: str) -> dict[str, str]:
@@ -146,7 +162,12 @@ def _stated(release: str) -> dict[str, str]:
     fields = parse_stanzas(release)
     lines = (fields[0].get("SHA256", "") if fields else "").splitlines()
     rows = (line.split() for line in lines)
-    return {row[2]: row[0] for row in rows if len(row) == 3 and len(row[0]) == _HASH_LENGTH}
+    stated = {row[2]: row[0] for row in rows if len(row) == 3 and len(row[0]) == _HASH_LENGTH}
+    # Repositories without "all" among their architectures have been seen to leave old lists of it lying.
+    own_list = fields and "all" in fields[0].get("Architectures", "").split()
+    if not own_list or fields[0].get(_ALL_ELSEWHERE) == "Packages":
+        return {path: sha256 for path, sha256 in stated.items() if "/binary-all/" not in path}
+    return stated
 
 
 def _listed(text: str, repository: str, suite: str, names: Iterable[str]) -> Iterator[ListedDeb]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import lzma
 from collections.abc import Iterator, Mapping
@@ -106,6 +107,38 @@ def test_a_flat_repository_with_release_alone(
     files["/debian/flat/Release"] = f"SHA256:\n {hashlib.sha256(plain).hexdigest()} 1 Packages\n".encode()
     files["/debian/flat/Packages"] = plain
     assert [deb.version for deb in read(server, tmp_path, suite="flat/")] == ["1.0-1", "1.0-2"]
+
+
+@pytest.mark.parametrize(
+    ("field", "found"),
+    [
+        ("Architectures: all amd64\n", ["1.0-1", "1.0-2"]),
+        ("Architectures: all amd64\nNo-Support-for-Architecture-all: Packages\n", []),
+        ("Architectures: amd64\n", []),  # as bookworm-security, whose list of "all" is an old one
+    ],
+)
+def test_debs_of_every_architecture_in_a_list_of_their_own(
+    field: str, found: list[str], server: LoopbackServer, files: dict[str, bytes], tmp_path: Path
+) -> None:
+    packed = gzip.compress(PACKAGES.encode())
+    path = "main/binary-all/Packages.gz"
+    stated = f"{field}SHA256:\n {hashlib.sha256(packed).hexdigest()} {len(packed)} {path}\n"
+    files["/debian/dists/stable/InRelease"] = stated.encode()
+    files[f"/debian/dists/stable/{path}"] = packed
+    assert [deb.version for deb in read(server, tmp_path)] == found
+
+
+def test_a_list_that_cannot_be_unpacked(
+    server: LoopbackServer, files: dict[str, bytes], tmp_path: Path
+) -> None:
+    broken = b"not xz at all"
+    path = "main/binary-amd64/Packages.xz"
+    files["/debian/dists/stable/InRelease"] = SIGNED.format(
+        sha256=hashlib.sha256(broken).hexdigest(), size=len(broken), path=path
+    ).encode()
+    files[f"/debian/dists/stable/{path}"] = broken
+    with pytest.raises(NotJudgedError, match="cannot be unpacked"):
+        read(server, tmp_path)
 
 
 def test_a_suite_that_is_gone(server: LoopbackServer, tmp_path: Path) -> None:
