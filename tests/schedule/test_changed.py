@@ -208,6 +208,20 @@ def test_what_a_link_leads_to_counts(repository: GitRepository, capfd: pytest.Ca
     assert changed(asked(capfd, "--changed-since", "HEAD")) == {"links": ["shared/list.txt"]}
 
 
+def test_a_submodule_that_moved_concerns_who_reads_it(
+    repository: GitRepository, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    other = GitRepository(tmp_path / "other")
+    other.commit({"code.py": "1"})
+    repository.git(
+        "-c", "protocol.file.allow=always", "submodule", "add", "--quiet", str(other.root), "stacks/lib"
+    )
+    spec = PLAIN.format(name="sub") + "files:\n  - {from: lib/code.py, to: /srv/code.py}\n"
+    repository.commit({"stacks/sub.yaml": spec})
+    repository.write({"stacks/lib/code.py": "2"})
+    assert changed(asked(capfd, "--changed-since", "HEAD")) == {"sub": ["stacks/lib"]}
+
+
 def test_from_a_subfolder_and_with_odd_settings(
     repository: GitRepository, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -225,7 +225,7 @@ def units(tmp_path: Path) -> Path:
 
 
 def verified(units: Path) -> tuple[int, str]:
-    paths = sorted(units.glob("stackbuild-nightly.*"))
+    paths = sorted(path for path in units.glob("stackbuild-nightly.*") if path.is_file())
     done = subprocess.run(
         [tool("systemd-analyze"), "verify", "--man=no", *paths],
         capture_output=True,
@@ -243,6 +243,17 @@ def test_systemd_takes_the_units(units: Path) -> None:
     service.write_text(service.read_text().replace("ProtectHome=yes", "ProtectHom=yes"))
     code, said = verified(units)
     assert "Unknown key" in said, code
+
+
+def test_systemd_takes_the_drop_ins_of_the_document(units: Path) -> None:
+    text = (ROOT / "docs" / "schedules.md").read_text(encoding="utf-8")
+    drop_ins = re.findall(r"^    (\[Service\]\n(?:    .+\n)+)", text, re.M)
+    assert len(drop_ins) == 2
+    folder = units / "stackbuild-nightly.service.d"
+    folder.mkdir()
+    for number, drop_in in enumerate(drop_ins):
+        (folder / f"{number}.conf").write_text(drop_in.replace("    ", ""))
+    assert verified(units) == (0, "")
 
 
 def test_the_timer_starts_the_service_and_makes_up_for_a_night() -> None:
