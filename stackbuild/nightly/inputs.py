@@ -23,7 +23,7 @@ from stackbuild.progress import Observer
 from stackbuild.registry.client import RegistryClient
 from stackbuild.site_config import SiteConfig
 from stackbuild.spec.load import LoadedSpec
-from stackbuild.spec.model import Platform
+from stackbuild.spec.model import ImageBaseSpec, Platform
 from stackbuild.store.http import HttpClient
 from stackbuild.store.store import Store
 
@@ -102,7 +102,11 @@ class _Asking:
         if isinstance(base, ImageBaseLock):
             where = f"{base.image}:{base.tag}"
             self.observer.stage("inputs", where)
-            yield from _guarded(where, lambda: check_image_base(base, platform, client=self.client))
+            spec = self.stack.spec.base
+            pinned = isinstance(spec, ImageBaseSpec) and spec.digest is not None
+            yield from _guarded(
+                where, lambda: check_image_base(base, platform, client=self.client, pinned=pinned)
+            )
         if lock.wheels:
             self.observer.stage("inputs", f"{len(lock.wheels)} wheels")
             yield from _guarded("wheels", lambda: self._wheels(platform, lock))

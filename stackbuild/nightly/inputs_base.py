@@ -19,7 +19,7 @@ _TELLING = ("CUDA_VERSION", "NVIDIA_REQUIRE_")
 
 
 def check_image_base(
-    base: ImageBaseLock, platform: Platform, *, client: RegistryClient
+    base: ImageBaseLock, platform: Platform, *, client: RegistryClient, pinned: bool = False
 ) -> tuple[Finding, ...]:
     """Gates ``tag-removed``, ``base-tag-moved``, ``digest-gone`` and ``no-such-platform`` over a locked base.
 
@@ -30,6 +30,7 @@ def check_image_base(
         base: The locked base.
         platform: Its platform.
         client: Reads the registry.
+        pinned: The spec itself names the digest, so that locking again takes no other.
     """
     where = f"{base.image}:{base.tag}"
     try:
@@ -41,7 +42,7 @@ def check_image_base(
         return (finding_of_error(error, subject=where, details={"locked-digest-served": served}),)
     if now.index_digest == base.index_digest:
         return (_served(where, f"{where} is still {base.index_digest[:19]}…", now),)
-    return tuple(_moved(base, platform, now, client))
+    return tuple(_moved(base, platform, now, client, pinned=pinned))
 
 
 def check_external_image(
@@ -133,7 +134,7 @@ def _served(subject: str, what: str, now: ResolvedImage) -> Finding:
 
 
 def _moved(
-    base: ImageBaseLock, platform: Platform, now: ResolvedImage, client: RegistryClient
+    base: ImageBaseLock, platform: Platform, now: ResolvedImage, client: RegistryClient, *, pinned: bool
 ) -> Iterator[Finding]:
     where = f"{base.image}:{base.tag}"
     new = now.platforms.get(platform)
@@ -163,7 +164,9 @@ def _moved(
         required=base.index_digest,
         summary=f"{where} is now {now.index_digest[:19]}…, and {base.index_digest[:19]}… is locked"
         + (f": {_told(changes)}." if changes else "."),
-        next_step="Read what moved, then lock again with --upgrade base when it is wanted; the lock stays until then.",
+        next_step="Read what moved. When it is wanted, "
+        + ("change 'base.digest' in the spec and lock again" if pinned else "lock again with --upgrade base")
+        + "; the lock stays until then.",
         details={**details, "changes": changes},
     )
 

@@ -84,6 +84,12 @@ class TestBase:
         assert "CUDA_VERSION 12.6.3 → 12.6.4, NVIDIA_REQUIRE_CUDA none → cuda>=12.6" in finding.summary
         assert outcome_of_inputs(findings) == "drift"
 
+    def test_a_moved_tag_of_a_base_that_the_spec_pins(self, night: Scene) -> None:
+        digest = night.registry.tags[TAG]
+        night.lock_now("app", base={"image": IMAGE, "tag": TAG, "digest": digest})
+        night.image(created="2026-11-29T00:00:00Z")
+        assert "change 'base.digest' in the spec" in one(night.check(), "base-tag-moved").next_step
+
     def test_a_moved_tag_with_new_layers_says_how_many_stayed(self, night: Scene) -> None:
         night.image(layers=("sha256:" + "1" * 64, "sha256:" + "2" * 64))
         finding = one(night.check(), "base-tag-moved")
