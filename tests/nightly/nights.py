@@ -46,7 +46,7 @@ DRIFT = Drift(
         maker="other wheels",
         before="sha256:" + "3" * 64,
         after="sha256:" + "4" * 64,
-        inputs=("numpy 2.1.0 became 2.1.1.",),
+        inputs=("numpy 2.1.0 became 2.1.1",),
     ),
 )  # fmt: skip
 

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TypeVar
 
-from stackbuild.drift.model import Drift, FileChange, PackageChange, PinChange
+from stackbuild.drift.findings import package_text, pin_text
+from stackbuild.drift.model import Drift, PackageChange, PinChange
 from stackbuild.nightly.history.model import TrendPoint
+from stackbuild.reports.drift_summary import OwnedFiles, owned_files
 
 _Moved = TypeVar("_Moved", PinChange, PackageChange)
 
 _NAMED = 3  # of each level, in the one line
-_LONGEST_NAME = 60
+_LONGEST = 120  # characters of a pin or package
+_EXAMPLES = 2  # of each package's files
 # Of each level, in the explanation of the newest change and of an older one; the night's report has all.
 _ROWS, _ROWS_BEFORE = 30, 8
 
@@ -53,47 +57,47 @@ class Change:
         return self.drift.packages[: self.rows]
 
     @property
-    def files(self) -> Sequence[FileChange]:
-        """The first files that count."""
-        return self._counting[: self.rows]
+    def files(self) -> Sequence[OwnedFiles]:
+        """The files that count, by the package they are of; the packages with the most."""
+        return self._owned[: self.rows]
 
     @property
     def left_out(self) -> tuple[str, ...]:
         """What is not shown, as sentences."""
-        noise = len(self.drift.files) - len(self._counting)
+        noise = sum(bool(file.noise) for file in self.drift.files)
         counted = (
             (len(self.drift.pins) - self.rows, "more pins"),
             (len(self.drift.packages) - self.rows, "more packages"),
-            (len(self._counting) - self.rows, "more files"),
+            (len(self._owned) - self.rows, "more packages with files that differ"),
             (noise, "file of known noise" if noise == 1 else "files of known noise"),
         )
-        return tuple(f"{count} {what}." for count, what in counted if count > 0)
+        return tuple(f"{count:,} {what}." for count, what in counted if count > 0)
 
-    @property
-    def _counting(self) -> tuple[FileChange, ...]:
-        return tuple(file for file in self.drift.files if not file.noise)
+    @cached_property
+    def _owned(self) -> tuple[OwnedFiles, ...]:
+        return owned_files(self.drift.files, examples=_EXAMPLES)
 
 
 def change_line(drift: Drift) -> str:
     """The change in one line: what is breaking first, pins before packages before files."""
-    pins = [_moved(pin.pin, pin.before, pin.after) for pin in _breaking_first(drift.pins)]
+    pins = [_fitting(pin_text(pin)) for pin in _breaking_first(drift.pins)]
     # Of a package that is a pin as well, the pin says it.
     told = {pin.pin for pin in drift.pins}
     packages = [
-        _moved(package.name, package.before, package.after)
+        _fitting(package_text(package))
         for package in _breaking_first(drift.packages)
         if package.name not in told
     ]
-    parts = [_listed(pins), _listed(packages, "packages")]
+    parts = [_listed(pins, "pins"), _listed(packages, "packages")]
     files = [file for file in drift.files if not file.noise]
     if files and not any(parts):
-        parts.append(f"{files[0].path}" if len(files) == 1 else f"{len(files)} files, first {files[0].path}")
+        parts.append(files[0].path if len(files) == 1 else f"{len(files):,} files, first {files[0].path}")
     if drift.first_layer is not None:
         parts.append(f"from layer {drift.first_layer.number}, {drift.first_layer.maker}")
     line = "; ".join(part for part in parts if part)
     if not line:
         line = (
-            "only what is not content: " + ", ".join(drift.metadata[:_NAMED])
+            f"only what is not content: {', '.join(drift.metadata[:_NAMED])}"
             if drift.metadata
             else "nothing named"
         )
@@ -125,17 +129,10 @@ def _breaking_first(changes: Sequence[_Moved]) -> list[_Moved]:
     return sorted(changes, key=lambda change: not change.breaking)
 
 
-def _moved(name: str, before: str, after: str) -> str:
-    name, before, after = (_fitting(text) for text in (name, before, after))
-    if not before:
-        return f"+{name} {after}".rstrip()
-    return f"{name} {before} → {after}" if after else f"−{name} {before}"
-
-
-def _listed(items: Sequence[str], kind: str = "pins") -> str:
+def _listed(items: Sequence[str], kind: str) -> str:
     named = ", ".join(items[:_NAMED])
     return f"{named} and {len(items) - _NAMED} more {kind}" if len(items) > _NAMED else named
 
 
 def _fitting(text: str) -> str:
-    return text if len(text) <= _LONGEST_NAME else f"{text[: _LONGEST_NAME - 1]}…"
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

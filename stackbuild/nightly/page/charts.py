@@ -181,11 +181,9 @@ def _line(points: Sequence[tuple[int, int, int]]) -> str:
     parts: list[str] = []
     before: tuple[int, int, int] | None = None
     for number, x, y in points:
-        if before is None:
-            parts.append(f"M{x} {y}")
-        elif number == before[0] + 1:
-            parts.append(f"h{x - before[1]}" if y == before[2] else f"l{x - before[1]} {y - before[2]}")
+        if before is None or number != before[0] + 1:
+            parts.append(f"M{x} {y}h0")  # with round ends this alone is a dot
         else:
-            parts.append(f"M{x} {y}h1" if number != points[-1][0] else f"M{x} {y}")
+            parts.append(f"h{x - before[1]}" if y == before[2] else f"l{x - before[1]} {y - before[2]}")
         before = (number, x, y)
     return "".join(parts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from itertools import dropwhile
 from pathlib import PurePosixPath
 from urllib.parse import quote
 
@@ -29,14 +30,16 @@ def page_name(series: Series) -> str:
 
 
 def report_link(path: str, up: str = "") -> str:
-    """A report's path as a link, or empty when it is not a path below the folder of the page.
+    """A report's path as a link; empty when it is not a plain relative path.
 
     Args:
-        path: Relative to the folder of the page, with slashes.
+        path: Relative to the folder of the page, with slashes; it may begin with ``../``, for reports can be kept
+            beside that folder.
         up: What leads from the linking page to that folder, for example ``../``.
     """
     parts = PurePosixPath(path).parts
-    if not parts or path.startswith("/") or ".." in parts or _CONTROL.search(path):
+    inner = list(dropwhile(lambda part: part == "..", parts))
+    if not inner or path.startswith("/") or ".." in inner or _CONTROL.search(path):
         return ""
     # The dot keeps a colon in the first part from being read as a scheme (RFC 3986, section 4.2).
     return (up or "./") + quote("/".join(parts), safe="/", errors="backslashreplace")

@@ -13,6 +13,7 @@ from stackbuild.nightly.model import EXIT_OF_OUTCOME, StackNight
 from stackbuild.nightly.page.changes import Change, in_runs
 from stackbuild.nightly.page.places import label, page_name
 from stackbuild.nightly.page.values import duration, size
+from stackbuild.reports.nightly import reasons_of
 from stackbuild.reports.summary import GRAVEST_FIRST
 
 _GRAVEST_OUTCOMES = tuple(EXIT_OF_OUTCOME)
@@ -80,6 +81,11 @@ class StackState:
             if (point.outcome, point.complete) != state
         )  # fmt: skip
         return next(same, len(self.points))
+
+    @property
+    def reason(self) -> str:
+        """Why the newest night is not ``unchanged``, as a sentence; empty when it is."""
+        return next((finding.summary for finding in reasons_of(self.last)), "")
 
     @property
     def since(self) -> TrendPoint:
@@ -183,7 +189,6 @@ def state_of(
 
 
 def _cause(history: History, series: Series, point: TrendPoint) -> Finding | None:
-    """The gravest finding of a night; the first of several."""
+    """The finding that a night's outcome comes from; the first of several."""
     result = history.result(series.stack, point.night, platform=series.platform)
-    findings = [] if result is None else [one for one in result.findings if one.verdict is not Verdict.PASS]
-    return min(findings, key=lambda finding: GRAVEST_FIRST.index(finding.verdict), default=None)
+    return next(iter(reasons_of(result)), None) if result is not None else None

@@ -11,6 +11,7 @@ from datetime import datetime
 from pathlib import Path
 
 from stackbuild import __version__
+from stackbuild.drift.findings import layer_text
 from stackbuild.findings import Verdict
 from stackbuild.nightly.history.history import History
 from stackbuild.nightly.history.model import NightSummary
@@ -31,6 +32,7 @@ from stackbuild.nightly.page.charts import (
 from stackbuild.nightly.page.places import INDEX, STACKS, report_link
 from stackbuild.nightly.page.state import StackState, gravest, state_of
 from stackbuild.output_file import write_file, writing
+from stackbuild.reports.drift_summary import file_text
 from stackbuild.reports.page_template import page_part, page_template
 from stackbuild.store.disk import disk_full_as_error
 
@@ -51,6 +53,7 @@ class Row:
     page: str
     outcome: Outcome
     complete: bool
+    reason: str
     in_last_night: bool
     nights_in_state: int
     since: str
@@ -96,7 +99,7 @@ def write_page(history: History, folder: Path, *, now: datetime, nights: int = 3
         summaries = history.nights(nights)
         rows, written = [], set()
         for state in _states(history, summaries, nights):
-            write_file(folder / STACKS / state.page, _stack_page(state))
+            write_file(folder / STACKS / state.page, _stack_page(state, folder))
             written.add(state.page)
             rows.append(_row(state, summaries))
         rows.sort(key=lambda row: row.rank)
@@ -122,6 +125,7 @@ def _row(state: StackState, nights: Sequence[NightSummary]) -> Row:
         page=state.page,
         outcome=state.newest.outcome,
         complete=state.newest.complete,
+        reason=state.reason,
         in_last_night=state.in_last_night,
         nights_in_state=state.nights_in_state,
         since=state.since.started,
@@ -161,7 +165,7 @@ def _index(rows: Sequence[Row], nights: Sequence[NightSummary], now: datetime) -
     )  # fmt: skip
 
 
-def _stack_page(state: StackState) -> bytes:
+def _stack_page(state: StackState, folder: Path) -> bytes:
     oldest_first = state.points[::-1]
     marked = [point.drifted or point.changed for point in oldest_first]
     gates, steady = _gates(state)
@@ -174,10 +178,18 @@ def _stack_page(state: StackState) -> bytes:
         steady=steady,
         sizes=chart([point.size for point in oldest_first], marked),
         times=chart([point.seconds.get(state.stage, 0.0) for point in oldest_first], marked),
-        reports=[(name, path, report_link(path, "../")) for name, path in sorted(state.last.reports.items())],
+        reports=_reports(state, folder),
         pins=[(name, values.pin(value)) for name, value in state.last.pins.items() if value not in (None, "", [], {})],
         script="",
     )  # fmt: skip
+
+
+def _reports(state: StackState, folder: Path) -> list[tuple[str, str]]:
+    """The reports of the newest night, with links to those that are still there."""
+    return [
+        (name, report_link(path, "../") if (folder / path).is_file() else "")
+        for name, path in sorted(state.last.reports.items())
+    ]
 
 
 def _gates(state: StackState) -> tuple[list[GateRow], list[str]]:
@@ -219,6 +231,8 @@ def _rendered(template: str, *, script: str, **fields: object) -> bytes:
         script=script,
         script_hash=_policy_hash(script),
         values=values,
+        file_text=file_text,
+        layer_text=layer_text,
         cell_height=CELL_HEIGHT,
         chart_width=CHART_WIDTH,
         chart_height=CHART_HEIGHT,

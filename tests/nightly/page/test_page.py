@@ -57,7 +57,9 @@ def test_a_state_and_since_when(tmp_path: Path) -> None:
     )
     text = index(page).text
     assert "1 failed 1 unchanged" in text
-    assert "torch-cu130 000000000000 failed since 2025-12-05, 2 nights 2025-12-03" in text
+    assert (
+        "torch-cu130 000000000000 failed since 2025-12-05, 2 nights torch runs on the CPU. 2025-12-03" in text
+    )
     assert text.index("torch-cu130") < text.index(" well "), "what needs attention comes first"
     own = stack(page).text
     assert "torch-cuda torch runs on the CPU. Take the CUDA wheel." in own
@@ -76,16 +78,16 @@ def test_a_result_that_is_not_complete_is_told(tmp_path: Path) -> None:
 
 def test_a_change_is_one_line_in_the_table_and_explained_on_its_page(tmp_path: Path) -> None:
     page = written(tmp_path, night(), night(result(outcome="drift", drift=DRIFT, number=1), number=1))
-    line = "breaking: cuda 12.6 → 13.0; numpy 2.1.0 → 2.1.1, +libfoo 1.2-3; from layer 7, other wheels"
+    line = "breaking: cuda 12.6 → 13.0; numpy 2.1.0 → 2.1.1, libfoo 1.2-3 added; from layer 7, other wheels"
     assert f"2025-12-02 drift: {line}" in index(page).text
     own = stack(page).text
     for told in (
         line,
-        "The first layer that differs is number 7, other wheels : numpy 2.1.0 became 2.1.1.",
+        "The first difference is in layer 7 from the bottom, other wheels: numpy 2.1.0 became 2.1.1.",
         "cuda 12.6 13.0 yes A CUDA major ends old drivers.",
         "numpy python 2.1.0 2.1.1 changed: version",
         "libfoo deb – 1.2-3 added",
-        "/opt/venv/lib/python3.12/site-packages/numpy/version.py numpy 2.1.1 changed: content",
+        "numpy 2.1.1 1 changed /opt/venv/lib/python3.12/site-packages/numpy/version.py: changed content",
         "1 file of known noise.",
     ):
         assert told in own
@@ -113,9 +115,12 @@ def test_the_same_drift_night_after_night_is_told_once(tmp_path: Path) -> None:
 
 
 def test_a_huge_drift_stays_readable(tmp_path: Path) -> None:
-    files = tuple(DRIFT.files[0].model_copy(update={"path": f"/f/{number}"}) for number in range(5_000))
+    files = tuple(
+        DRIFT.files[0].model_copy(update={"path": f"/f/{number}", "owner": f"package-{number % 500} 1.0"})
+        for number in range(5_000)
+    )
     page = written(tmp_path, night(result(outcome="drift", drift=DRIFT.model_copy(update={"files": files}))))
-    assert "4970 more files." in stack(page).text
+    assert "470 more packages with files that differ." in stack(page).text
     assert (page / "stacks" / "torch-cu130.html").stat().st_size < 60_000
 
 
@@ -200,6 +205,9 @@ def test_names_and_texts_that_mean_ill_do_nothing(tmp_path: Path) -> None:
         "change": hostile, "pins": {ATTACK: {ATTACK: [ATTACK]}}, "config_digest": ATTACK, "compared_with": ATTACK,
         "reports": {ATTACK: ATTACK, "js": "javascript:alert(1)", "up": "../../x", "root": "/etc/passwd", "good": "a b/#.html"},
     }  # fmt: skip
+    (tmp_path / "page" / "a b").mkdir(parents=True)
+    for name in ("a b/#.html", "javascript:alert(1)"):
+        (tmp_path / "page" / name).write_text("a report")
     page = written(
         tmp_path,
         *(
@@ -207,9 +215,9 @@ def test_names_and_texts_that_mean_ill_do_nothing(tmp_path: Path) -> None:
             for n in range(2)
         ),
     )
-    assert {path.parent.name for path in tmp_path.rglob("*.html")} == {"page", "stacks"}
+    assert {path.parent.name for path in tmp_path.rglob("*.html")} == {"page", "stacks", "a b"}
     assert len(list((page / "stacks").iterdir())) == len(names)
-    for path in page.rglob("*.html"):
+    for path in (page / "index.html", *(page / "stacks").iterdir()):
         read = Page(path.read_text(encoding="utf-8"))
         assert read.tags.count("script") == 1 if path.name == "index.html" else "script" not in read.tags
         assert not {"img", "iframe", "link", "object", "base"} & set(read.tags)
@@ -222,6 +230,7 @@ def test_names_and_texts_that_mean_ill_do_nothing(tmp_path: Path) -> None:
     links = stack(page, "Torch").values("href")
     assert "../a%20b/%23.html" in links
     assert "../javascript%3Aalert%281%29" in links, "a file of that name, and no scheme"
+    assert "up (not there any more)" in stack(page, "Torch").text
     assert not [link for link in links if "passwd" in link or link[-1] == "x"]
 
 

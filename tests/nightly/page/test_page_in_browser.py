@@ -109,7 +109,7 @@ def test_the_states_are_there(folder: Path) -> None:
     page = html.unescape(re.sub(r"<[^>]+>", " ", laid_out(folder / "index.html")))
     text = " ".join(page.split())
     assert "2 failed" in text
-    assert "torch-cu130 000000000000 failed since 2026-02-09, 1 night never" in text
+    assert "torch-cu130 000000000000 failed since 2026-02-09, 1 night torch-cuda was judged never" in text
     assert re.search(r"torch-\w+-team-000 [0-9a-f]{12} unchanged since [\d-]+, \d+ nights? [\d-]+", text)
 
 
