@@ -14,7 +14,8 @@ from stackbuild.lock.model import ImageBaseLock, Lock, PlatformLock
 from stackbuild.lock.wheels_uv import default_index_url
 from stackbuild.nightly.inputs_apt_lists import AptLists
 from stackbuild.nightly.inputs_base import check_external_image, check_image_base
-from stackbuild.nightly.inputs_debs import DebCheck, all_debs, read_deb_lists
+from stackbuild.nightly.inputs_deb_lists import all_debs, read_deb_lists
+from stackbuild.nightly.inputs_debs import DebCheck
 from stackbuild.nightly.inputs_probe import Probe
 from stackbuild.nightly.inputs_repositories import locked_repositories
 from stackbuild.nightly.inputs_wheels import WheelCheck

@@ -16,7 +16,7 @@ from stackbuild.findings import Finding, Verdict
 from stackbuild.lock.image_base import lock_image_base
 from stackbuild.lock.model import ImageBaseLock, Lock, PlatformLock
 from stackbuild.nightly.inputs_apt_lists import AptLists
-from stackbuild.nightly.inputs_debs import all_debs, read_deb_lists
+from stackbuild.nightly.inputs_deb_lists import all_debs, read_deb_lists
 from stackbuild.nightly.inputs_repositories import locked_repositories
 from stackbuild.nightly.model import NewerVersion
 from stackbuild.nightly.newer_judge import LockJudge

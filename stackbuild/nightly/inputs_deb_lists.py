@@ -1,0 +1,102 @@
+"""What the repositories of a platform list today of the debs that its lock has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from stackbuild.errors import LockError, NotJudgedError, StackbuildError
+from stackbuild.lock.apt_sources import AptRepository, at_mirrors
+from stackbuild.lock.deb_versions import compare_deb_versions, deb_version_key
+from stackbuild.lock.model import BootstrapBaseLock, LockedDeb, PlatformLock
+from stackbuild.nightly.inputs_apt_lists import AptLists, ListedDeb
+from stackbuild.site_config import SiteConfig
+from stackbuild.store.http import HttpClient
+from stackbuild.store.parallel import in_parallel
+
+_AT_A_TIME = 8
+
+
+@dataclass(frozen=True)
+class DebLists:
+    """What the repositories of a platform list today of its debs, and which could not be read.
+
+    Attributes:
+        listed: Package name to what is listed of it.
+        read: Names of the repositories of which at least one suite was read.
+        failed: Errors by repository name; a suite that is gone is a LockError.
+    """
+
+    listed: Mapping[str, tuple[ListedDeb, ...]]
+    read: frozenset[str]
+    failed: Mapping[str, StackbuildError]
+
+    def newest(self, deb: LockedDeb) -> ListedDeb | None:
+        """The newest that is listed of a deb's package for its architecture; None when nothing is."""
+        found = [
+            item for item in self.listed.get(deb.name, ()) if item.architecture in (deb.architecture, "all")
+        ]
+        return max(found, key=lambda item: deb_version_key(item.version), default=None)
+
+    def superseding(self, deb: LockedDeb) -> ListedDeb | None:
+        """What is newer than the locked deb, if anything."""
+        newest = self.newest(deb)
+        if newest is None or compare_deb_versions(newest.version, deb.version) <= 0:
+            return None
+        return newest
+
+
+def all_debs(lock: PlatformLock) -> tuple[tuple[LockedDeb, str], ...]:
+    """Every deb of a platform with a moment at which it was current: those of a bootstrapped base, then the rest."""
+    base = lock.base
+    own = base.debs if isinstance(base, BootstrapBaseLock) else ()
+    return (*((deb, base.created) for deb in own), *((deb, lock.created) for deb in lock.debs))
+
+
+def read_deb_lists(
+    lock: PlatformLock,
+    architecture: str,
+    repositories: Sequence[AptRepository],
+    *,
+    site: SiteConfig,
+    lists: AptLists,
+    http: HttpClient,
+) -> DebLists:
+    """Read the lists of all suites, several at a time.
+
+    Args:
+        lock: Whose debs are looked for.
+        architecture: Debian's name, for example ``amd64``.
+        repositories: What the base and the spec name.
+        site: Its mirrors take their places.
+        lists: Reads one suite.
+        http: The client that ``lists`` uses; it is stopped when the run is interrupted.
+    """
+    names = frozenset(deb.name for deb, _ in all_debs(lock))
+    wanted = {deb.repository for deb, _ in all_debs(lock)}
+    pairs = [
+        (repository, original.name)
+        for original, repository in zip(
+            repositories, at_mirrors(repositories, site.repositories), strict=True
+        )
+        if original.name in wanted
+    ]
+
+    def read(pair: tuple[AptRepository, str]) -> tuple[ListedDeb, ...] | StackbuildError:
+        try:
+            return lists.read(*pair, architecture, names)
+        except (LockError, NotJudgedError) as error:
+            return error
+
+    listed: dict[str, tuple[ListedDeb, ...]] = {}
+    failed: dict[str, StackbuildError] = {}
+    was_read: set[str] = set()
+    answers = in_parallel(read, list(dict.fromkeys(pairs)), http=http, jobs=_AT_A_TIME)
+    for (_, name), answer in zip(dict.fromkeys(pairs), answers, strict=True):
+        if isinstance(answer, StackbuildError):
+            failed.setdefault(name, answer)
+            continue
+        was_read.add(name)
+        for item in answer:
+            listed[item.name] = (*listed.get(item.name, ()), item)
+    return DebLists(listed, frozenset(was_read), failed)
