@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from stackbuild.drift.compare import compare_locks
-from stackbuild.drift.model import Drift
+from stackbuild.drift.model import Drift, Side
+from stackbuild.drift.pins import compare_pins, stated_pins
 from stackbuild.lock.file import lock_sha256
 from stackbuild.lock.model import Lock
 from stackbuild.nightly.model import StackNight
+from stackbuild.publish.pin_list import PinList
 from stackbuild.spec.model import Platform
 from stackbuild.store.store import Store
 
@@ -20,21 +24,32 @@ def remember_lock(lock: Lock, store: Store) -> None:
         store.put_record(_RECORD, sha256, lock.model_dump(mode="json", by_alias=True))
 
 
-def change_of_lock(last: StackNight | None, lock: Lock, platform: Platform, store: Store) -> Drift | None:
-    """What the lock changed since the last night; None when it is the same, or the earlier one is not here.
+def change_of_lock(last: StackNight | None, lock: Lock, pins: PinList, store: Store) -> Drift | None:
+    """What the lock changed since the last night; None when it is the same, or nothing is known of the earlier one.
 
     Args:
         last: The stack's last night; None when there was none.
         lock: The lock of tonight.
-        platform: Which of its platforms.
-        store: Remembers earlier locks.
+        pins: What it stands for on the last night's platform.
+        store: Remembers earlier locks; where it has not the one of that night, the pins alone are compared.
     """
-    if last is None or last.lock_sha256 in ("", lock_sha256(lock)):
+    if last is None or last.lock_sha256 in ("", pins.lock_sha256) or not last.platform:
         return None
+    platform = cast(Platform, last.platform)
     record = store.record(_RECORD, last.lock_sha256)
-    if record is None:
+    earlier = Lock.model_validate(record) if record is not None else None
+    if earlier is not None and platform in earlier.platforms:
+        return compare_locks(earlier, lock, platform)
+    if not last.pins:
         return None
-    earlier = Lock.model_validate(record)
-    if platform not in earlier.platforms:
-        return None
-    return compare_locks(earlier, lock, platform)
+    sides = [
+        Side(name=f"{pins.stack}, {when}", kind="lock", platform=platform, digest=f"sha256:{sha256}")
+        for when, sha256 in (("the night before", last.lock_sha256), ("tonight", pins.lock_sha256))
+    ]
+    return Drift(
+        before=sides[0],
+        after=sides[1],
+        levels=("pins",),
+        pins=compare_pins(stated_pins(PinList.model_validate(last.pins)), stated_pins(pins)),
+        unknown=("The earlier lock is not in this machine's store, so its packages could not be compared.",),
+    )

@@ -19,6 +19,10 @@ from stackbuild.reports.drift_markdown import render_drift_markdown
 from stackbuild.store.disk import disk_full_as_error
 
 DISK_FULL = "disk-full"
+# What a second try in the same night cannot change.
+_LASTING = frozenset(
+    {DISK_FULL, "image-missing", "foreign-architecture", "mmdebstrap-missing", "bootstrap-not-permitted"}
+)
 
 
 @dataclass
@@ -73,7 +77,8 @@ class Notes:
         """Note what ended a stage."""
         self.findings.append(finding_of_error(error, subject=subject))
         self.outcomes.append(outcome_of_error(error))
-        self.infrastructure = self.infrastructure or isinstance(error, NotJudgedError)
+        if isinstance(error, NotJudgedError) and error.code not in _LASTING:
+            self.infrastructure = True
 
     def asked(self, findings: Iterable[Finding], outcome: Outcome) -> None:
         """Note what came of asking for inputs: an ERROR there is infrastructure."""

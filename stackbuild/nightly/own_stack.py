@@ -10,6 +10,7 @@ from stackbuild.build.interface import BuiltImage
 from stackbuild.build.plan import choose_platform
 from stackbuild.build.stack import BuildOptions, build_stack
 from stackbuild.engine.docker_engine import Engine
+from stackbuild.errors import NotJudgedError
 from stackbuild.findings import Finding, Verdict
 from stackbuild.layers.files import files_sha256
 from stackbuild.lock.file import lock_sha256, read_lock, require_current
@@ -26,7 +27,7 @@ from stackbuild.nightly.lock_change import change_of_lock, remember_lock
 from stackbuild.nightly.newer import newer_versions
 from stackbuild.nightly.notes import Notes
 from stackbuild.nightly.outcome import outcome_of_inputs
-from stackbuild.nightly.reference import last_image, reference_of_rebuild
+from stackbuild.nightly.reference import image_of_inputs, last_image, reference_of_rebuild
 from stackbuild.nightly.reproduced import judge_rebuild, not_rebuilt
 from stackbuild.publish.inputs import stack_inputs
 from stackbuild.publish.pin_list import PinList, pin_list
@@ -152,7 +153,7 @@ class _OnEngine:
             return
         if not own.options.rebuild:
             notes.findings.append(not_rebuilt(pins.stack, "a quick night was asked for"))
-            self._judge(image_tags(pins)[0], own.ground.store)
+            self._judge_what_is_there(pins)
         elif why_not:
             notes.findings.append(not_rebuilt(pins.stack, why_not))
         else:
@@ -160,21 +161,39 @@ class _OnEngine:
                 if clean is not None:
                     self._rebuilt(pins, clean)
 
+    def _judge_what_is_there(self, pins: PinList) -> None:
+        """Judge the image that was built from this lock, or that the last night left."""
+        notes = self.own.notes
+        image = None
+        with notes.stage("scan"):
+            names = (image_tags(pins)[0], ImageNames(pins.stack).last)
+            image = image_of_inputs(self.engine, pins, names)
+            if image is None:
+                raise NotJudgedError(
+                    "The engine has no image of this lock.",
+                    code="image-missing",
+                    where=names[0],
+                    do=f"Run `stackbuild build {pins.stack}`, or a night with a rebuild.",
+                )
+        if image is not None:
+            notes.found["image"] = image
+            self._judge(image, self.own.ground.store)
+
     def _identity(self) -> PinList:
         """Note what the stack stands for tonight."""
         own, notes = self.own, self.own.notes
         spec, folder = own.stack.spec, own.stack.folder
-        last = own.history.last(spec.name, platform=self.platform)
-        change = change_of_lock(last, self.lock, self.platform, own.ground.store)
-        if change is not None:
-            notes.changed(change)
-        remember_lock(self.lock, own.ground.store)
         pins = pin_list(
             spec,
             self.lock.platforms[self.platform],
             files_sha256(spec, folder),
             lock_sha256=lock_sha256(self.lock),
         )
+        last = own.history.last(spec.name, platform=self.platform)
+        change = change_of_lock(last, self.lock, pins, own.ground.store)
+        if change is not None:
+            notes.changed(change)
+        remember_lock(self.lock, own.ground.store)
         notes.found["pins"] = pins.model_dump(mode="json", by_alias=True, exclude_none=True)
         notes.found["inputs_sha256"] = stack_inputs(own.stack, self.lock, self.platform, own.ground.environ)
         return pins

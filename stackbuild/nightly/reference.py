@@ -62,19 +62,27 @@ def reference_of_rebuild(
         night = history.result(pins.stack, point.night, platform=platform)
         if night is not None and night.inputs_sha256 == inputs_sha256:
             return _of_night(night, f"the night of {point.started[:16].replace('T', ' ')}", engine, names)
-    containerd = engine.info().containerd_store
+    name = image_of_inputs(engine, pins, names)
+    image = engine.image(name) if name is not None else None
+    if image is None:
+        return None
+    return Reference(
+        f"the engine's {name}",
+        image.diff_ids,
+        # With the containerd store the engine's id is a manifest's digest, not the configuration's.
+        "" if engine.info().containerd_store else image.id,
+        image.id,
+        pins.model_dump(mode="json", by_alias=True, exclude_none=True),
+    )
+
+
+def image_of_inputs(engine: Engine, pins: PinList, names: Sequence[str]) -> str | None:
+    """The first of these names whose image says that it is of the same lock, files and settings."""
     for name in names:
         image = engine.image(name)
         stated = pins_that_hold(image.labels, image.diff_ids) if image is not None else None
-        if image is not None and stated is not None and _same_inputs(stated, pins):
-            return Reference(
-                f"the engine's {name}",
-                image.diff_ids,
-                # With the containerd store the engine's id is a manifest's digest, not the configuration's.
-                "" if containerd else image.id,
-                image.id,
-                stated.model_dump(mode="json", by_alias=True, exclude_none=True),
-            )
+        if stated is not None and _same_inputs(stated, pins):
+            return name
     return None
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from stackbuild.lock.path import lock_path
 from stackbuild.nightly.history.history import History
-from tests.engine.nights import Nights, nights, one_night_project
+from tests.engine.nights import Nights, nights, one_night_project, verdicts
 
 pytestmark = pytest.mark.engine
 __all__ = ["nights", "one_night_project"]  # fixtures
@@ -53,6 +53,17 @@ def test_an_unchanged_night_says_so(nights: Nights, tmp_path: Path) -> None:
     for document in ("report.json", "report.html", "scan.json", "sbom.json"):
         assert (page / second.reports[document]).is_file(), "links are relative to the page"
     assert json.loads((page / second.reports["sbom.json"]).read_text())["bomFormat"] == "CycloneDX"
+
+    # A quick night builds nothing and judges the image that is there.
+    code, quick = nights.of(name, "--no-rebuild")
+    assert code == 0, quick.findings
+    assert (quick.outcome, quick.complete, quick.image) == ("unchanged", False, f"{name}:nightly")
+    assert verdicts(quick)["rebuild-reproduces"] == "SKIP"
+    assert "rebuild" not in quick.seconds
+    project.clean()
+    code, quick = nights.of(name, "--no-rebuild")
+    assert (code, quick.tries) == (5, 1)
+    assert verdicts(quick)["image-missing"] == "ERROR"
 
 
 def _told(stack: object, code: str) -> str:
