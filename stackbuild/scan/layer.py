@@ -10,7 +10,7 @@ from typing import Any
 from stackbuild.scan.entries import FileEntry
 
 # Counts up whenever a reader takes out something else, so that older records are not used.
-FORMAT = 5
+FORMAT = 6
 RECORD_KIND = f"scanned-layer-{FORMAT}"
 
 

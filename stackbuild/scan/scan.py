@@ -147,7 +147,7 @@ class Scan:
             if path.startswith(("var/lib/rpm/", "usr/lib/sysimage/rpm/"))
         ]
         if databases and not any(package.kind == "rpm" for package in self.packages):
-            told.append("The rpm database is in a format that is not read here; its packages are not known.")
+            told.append("The rpm database has no packages that can be read; what is installed is not known.")
         if any(library.elf.static and library.elf.kind == "program" for library in self.libraries.values()):
             told.append("What is linked into programs statically is not known.")
         return tuple(dict.fromkeys(told))

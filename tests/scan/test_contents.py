@@ -5,16 +5,21 @@ from __future__ import annotations
 import base64
 import hashlib
 import io
+import random
 import sqlite3
 import struct
 import tracemalloc
 from pathlib import Path
 
+import pytest
+
 from stackbuild.scan.layer_scanner import scan_tar
+from stackbuild.scan.readers.rpm import RpmReader
 from stackbuild.scan.readers.system import DpkgReader
 from stackbuild.scan.scan import Scan, scan_of
 from tests.support.layer_tars import Content, image_files, layer_tar
 
+RPM = Path(__file__).parent / "fixtures/rpm"
 SITE = "opt/venv/lib/python3.12/site-packages"
 
 
@@ -95,6 +100,50 @@ def test_rpms_from_the_sqlite_database(tmp_path: Path):
         ("glibc", "2.34-100.el9", "x86_64")
     ]
     assert scan.glibc == "2.34"
+
+
+RPM_DATABASES = {
+    # Written by rpm 4.20 and by Berkeley DB 5.3; rpm 4.18 lists the same packages of the latter.
+    "usr/lib/sysimage/rpm/Packages.db": ("Packages.db", ["alpha 1.5-3", "beta 2:1.4-3"]),
+    "var/lib/rpm/Packages": ("Packages", ["alpha 1.5-3", "beta 2:1.4-3", "gamma 1.5-3"]),
+    "usr/lib/sysimage/rpm/Packages": (
+        "Packages.big-endian", ["alpha 1.5-3", "beta 2:1.4-3", "gamma 1.5-3", "tiny 9-1"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("path", RPM_DATABASES)
+def test_rpms_from_the_databases_of_suse_and_of_older_red_hats(path: str):
+    name, expected = RPM_DATABASES[path]
+    scan = scanned({path: (RPM / name).read_bytes()})
+    assert [f"{item.name} {item.version}" for item in scan.packages] == expected
+    assert {item.architecture for item in scan.packages} == {"noarch"}
+    assert scan.packages[0].licences == ("MIT",)
+    assert not any("rpm" in sentence for sentence in scan.unknown)
+
+
+@pytest.mark.parametrize("path", RPM_DATABASES)
+def test_a_damaged_rpm_database_is_told_and_never_raises(path: str):
+    whole = (RPM / RPM_DATABASES[path][0]).read_bytes()
+    draw = random.Random(98)
+    for _ in range(150):
+        data = bytearray(whole)
+        for _ in range(draw.randint(1, 6)):
+            data[draw.randrange(len(data))] = draw.choice((0, 1, 0x7F, 0xFF, draw.randrange(256)))
+        # What is left of it may be read; what cannot be is None, and a sentence of the layer says so.
+        assert isinstance(RpmReader().read(path, io.BytesIO(bytes(data))), list | None)
+    for length in range(0, len(whole), 97):
+        assert isinstance(RpmReader().read(path, io.BytesIO(whole[:length])), list | None)
+    assert any("could not be read" in sentence for sentence in scanned({path: whole[:600]}).unknown)
+
+
+def test_an_rpm_database_whose_entries_lie_over_each_other_does_not_fill_memory():
+    """Two hundred slots that all lead to one blob."""
+    data = bytearray((RPM / "Packages.db").read_bytes())
+    used = next(at for at in range(32, 4096, 16) if data[at + 4 : at + 8] != bytes(4))
+    for at in range(32, 4096, 16):
+        data[at : at + 16] = data[used : used + 16]
+    assert RpmReader().read("var/lib/rpm/Packages.db", io.BytesIO(bytes(data))) is None
 
 
 def test_an_rpm_database_that_is_not_read_is_told():

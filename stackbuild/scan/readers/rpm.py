@@ -1,7 +1,7 @@
-"""rpm's database where it is an SQLite file (rpm 4.16 and newer; RHEL 9, Fedora 33, SUSE 15 SP4 on).
+"""rpm's database in each of its three forms: SQLite, rpm's own (``rpm_ndb.py``), Berkeley DB (``rpm_bdb.py``).
 
-Each row of ``Packages`` holds a header (rpm file format, "Header Structure"): counts, an index of
-16-byte entries, and a data area.
+Each holds one header for every package (rpm file format, "Header Structure"): counts, an index of 16-byte entries,
+and a data area.
 """
 
 from __future__ import annotations
@@ -9,8 +9,15 @@ from __future__ import annotations
 import sqlite3
 import struct
 import tempfile
+from collections.abc import Iterator
 from contextlib import closing
 from typing import IO, Any
+
+from stackbuild.errors import ScanError
+from stackbuild.scan.byte_source import ByteSource
+from stackbuild.scan.readers.rpm_bdb import bdb_headers
+from stackbuild.scan.readers.rpm_ndb import ndb_headers
+from stackbuild.scan.readers.text import MOST_PACKAGES, at_most
 
 _TEXT_TAGS = {1000: "name", 1001: "version", 1002: "release", 1014: "licence", 1022: "architecture"}
 _EPOCH, _SIZE = 1003, 1009
@@ -19,7 +26,7 @@ _MOST_TAGS = 1 << 14
 
 
 class RpmReader:
-    """``rpmdb.sqlite``; of the older Berkeley and ndb databases it is only told that they are there."""
+    """``rpmdb.sqlite`` (rpm 4.16 on: RHEL 9, Fedora 33), ``Packages.db`` (SUSE 15 SP2), ``Packages`` (RHEL up to 8)."""
 
     name = "rpm"
     file_names = frozenset({"rpmdb.sqlite", "Packages", "Packages.db"})
@@ -31,20 +38,32 @@ class RpmReader:
         return path.startswith(("var/lib/rpm/", "usr/lib/sysimage/rpm/"))
 
     def read(self, path: str, stream: IO[bytes]) -> Any:
-        """Packages as :class:`DpkgReader` gives them, without dependencies; None for a database nobody here reads."""
-        if not path.endswith(".sqlite"):
-            return None
-        with tempfile.NamedTemporaryFile(suffix=".sqlite") as copy:
+        """Packages as :class:`DpkgReader` gives them, without dependencies; None for a database that is damaged."""
+        with tempfile.NamedTemporaryFile() as copy:
             while block := stream.read(_CHUNK):
                 copy.write(block)
             copy.flush()
             try:
-                with closing(sqlite3.connect(f"file:{copy.name}?immutable=1", uri=True)) as database:
-                    rows = database.execute("SELECT blob FROM Packages ORDER BY hnum")
-                    packages = [_package(row[0]) for row in rows if isinstance(row[0], bytes)]
+                packages = [_package(header) for header in at_most(MOST_PACKAGES, _headers(path, copy), path)]
             except sqlite3.Error:
                 return None
+            except ScanError as error:
+                if error.code != "file-damaged":
+                    raise
+                return None
         return sorted(package for package in packages if package is not None)
+
+
+def _headers(path: str, copy: IO[bytes]) -> Iterator[bytes]:
+    if path.endswith(".sqlite"):
+        with closing(sqlite3.connect(f"file:{copy.name}?immutable=1", uri=True)) as database:
+            for (header,) in database.execute("SELECT blob FROM Packages ORDER BY hnum"):
+                if isinstance(header, bytes):
+                    yield header
+    elif path.endswith(".db"):
+        yield from ndb_headers(ByteSource(copy))
+    else:
+        yield from bdb_headers(ByteSource(copy))
 
 
 def _package(header: bytes) -> list[Any] | None:
