@@ -23,6 +23,7 @@ from stackbuild.scan.sources.interface import ImageSource
 from stackbuild.spec.model import Platform
 from stackbuild.store.store import Store
 
+_OF_THE_BUILD = ("stack", "base", "base_digest")
 LEVELS: tuple[Level, ...] = ("pins", "packages", "files")
 
 
@@ -154,13 +155,16 @@ def _require_one_platform(before: Subject, after: Subject) -> None:
 
 
 def _comparable_pins(before: Subject, after: Subject) -> tuple[Pins, Pins]:
-    """The pins of both without those that are not of one kind: a lock's GPU code is what the facts say of its wheels,
-    an image's is what is in it."""
+    """The pins of both without those that one does not know, or knows otherwise.
+
+    What was not built by stackbuild does not say of which stack it is, and mostly not on which base. A lock's
+    GPU code is what the facts say of its wheels, an image's is what is in it.
+    """
+    left_out = {name for name in _OF_THE_BUILD if name not in before.pins or name not in after.pins}
     kinds = {before.side.kind, after.side.kind}
-    if "lock" not in kinds or len(kinds) == 1:
-        return before.pins, after.pins
+    if "lock" in kinds and len(kinds) > 1:
+        left_out |= {name for name in (*before.pins, *after.pins) if name.startswith("compute_capabilities ")}
     kept = (
-        {name: value for name, value in side.pins.items() if not name.startswith("compute_capabilities")}
-        for side in (before, after)
+        {name: value for name, value in side.pins.items() if name not in left_out} for side in (before, after)
     )
     return next(kept), next(kept)

@@ -70,8 +70,13 @@ def pin_text(pin: PinChange) -> str:
 
 def package_text(package: PackageChange) -> str:
     """A package's change in a few words: ``numpy 2.1.0 → 2.2.0``, ``pip 25 removed``."""
+    if "version" in package.what:  # its licence and hash follow from it
+        versions = (value.partition("; ")[0] for value in (package.before, package.after))
+        return f"{package.name} {' → '.join(versions)}"
     if package.change == "changed":
-        return f"{package.name} {_value(package.before)} → {_value(package.after)}"
+        return f"{package.name} {_value(package.before)}" + (
+            f" → {_value(package.after)}" if package.after != package.before else ""
+        )
     return f"{package.name} {package.after or package.before} {package.change}"
 
 

@@ -101,7 +101,8 @@ def _system(package: SystemPackage, scan: Scan) -> Package:
         name=package.name,
         version=package.version,
         place=f"/{database.partition('conda-meta/')[0].rstrip('/')}" if package.kind == "conda" else "",
-        licences=package.licences,
+        # Of a deb they are in a file that slim images leave out: none found is none known.
+        licences=package.licences or None,
         layer=scan.files.description.diff_ids[_layer(package, scan)],
         architecture=package.architecture,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 
@@ -10,6 +11,7 @@ from stackbuild.drift.packages import Package, PackageSet
 
 # Written by whoever installs or configures, not by the package.
 _OF_THE_INSTALLER = (".pyc", "/RECORD", "/INSTALLER", "/REQUESTED", "/direct_url.json", "/__pycache__")
+_SITE = re.compile(r"/(?:site|dist)-packages/")
 _PROGRAMS = ("/usr/bin/", "/bin/", "/usr/sbin/", "/sbin/")
 
 
@@ -67,4 +69,7 @@ def _is_its_own(file: FileChange) -> bool:
     """Whether it came with the package: configuration is edited, entry points are worded by the installer."""
     if file.kind == "script" and "/bin/" in file.path and not file.path.startswith(_PROGRAMS):
         return False
-    return not (file.path.endswith(_OF_THE_INSTALLER) or file.path.startswith("/etc/"))
+    if file.path.endswith(_OF_THE_INSTALLER) or file.path.startswith("/etc/"):
+        return False
+    # Slim images leave out documentation and translations of debs; what is there has to be the package's.
+    return "content" in file.what or _SITE.search(file.path) is not None

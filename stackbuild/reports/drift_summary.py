@@ -37,7 +37,7 @@ class OwnedFiles:
 
 
 def owned_files(files: Sequence[FileChange], *, examples: int = _EXAMPLES) -> tuple[OwnedFiles, ...]:
-    """The files that count, by owner, the most first; those of nobody last, where a person has to look himself.
+    """The files that count, by owner, those with the most changed files first, those of nobody last.
 
     Args:
         files: What became of the files.
@@ -63,6 +63,7 @@ def owned_files(files: Sequence[FileChange], *, examples: int = _EXAMPLES) -> tu
             groups,
             key=lambda group: (
                 group.owner == NOBODY,
+                -group.changed,
                 -(group.changed + group.added + group.removed),
                 group.owner,
             ),
@@ -92,7 +93,8 @@ def outcome(drift: Drift) -> str:
     )
     told = ", ".join(f"{count:,} {word}{'' if count == 1 else 's'}" for count, word in counted if count)
     breaking = sum(pin.breaking for pin in drift.pins) + sum(item.breaking for item in drift.packages)
-    return f"{told} differ" + (f"; {breaking:,} may break users" if breaking else "")
+    alone = sum(count for count, _ in counted) == 1
+    return f"{told} differ{'s' if alone else ''}" + (f"; {breaking:,} may break users" if breaking else "")
 
 
 def side_text(side: Side) -> str:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from stackbuild.drift.model import Drift, PackageChange
 from stackbuild.drift.packages import Package, PackageSet, compare_packages
 from tests.drift.images import OS, archive, compared, deb, dist, of_layers
-from tests.support.layer_tars import layer_tar
+from tests.support.layer_tars import Content, layer_tar
 
 VENV = "/opt/venv/lib/python3.11/site-packages"
 NEWER = "/opt/venv/lib/python3.12/site-packages"
@@ -147,6 +147,22 @@ def test_debs_distributions_and_licences_of_images(tmp_path: Path) -> None:
         "python new": ("added", "", "1"),
     }
     assert drift.packages == tuple(sorted(drift.packages, key=lambda item: (item.kind, item.name)))
+
+
+def test_a_slim_image_says_nothing_of_the_licences_and_documents_of_debs(tmp_path: Path) -> None:
+    licence = (
+        "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\n\nLicense: GPL-2\n"
+    )
+    whole: dict[str, Content] = {
+        "var/lib/dpkg/status": deb("tool", "1"),
+        "var/lib/dpkg/info/tool.list": "/usr/share/doc/tool/copyright\n/usr/share/tool/x\n",
+        "usr/share/doc/tool/copyright": licence,
+        "usr/share/tool/x": "1",
+    }
+    slim = {path: value for path, value in whole.items() if "/doc/" not in path}
+    drift = of_layers(tmp_path, [whole], [slim])
+    assert drift.packages == ()
+    assert [(file.path, file.owner) for file in drift.files] == [("/usr/share/doc/tool/copyright", "tool 1")]
 
 
 @pytest.mark.parametrize("level", ["pins", "packages", "files"])
