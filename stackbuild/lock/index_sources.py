@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
@@ -19,6 +20,32 @@ from stackbuild.store.http import HttpClient, RefusedError, TransferError, next_
 URL_INDEX = "url"
 
 
+@dataclass(frozen=True)
+class _Page:
+    """What an index answered: the files, or the status with which it said that it does not know the project."""
+
+    files: tuple[IndexFile, ...] | None
+    refusal: int | None = None
+
+
+class PageCache:
+    """Answers of indexes by URL, for several stacks that ask for the same; trouble is not kept."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._answers: dict[str, _Page] = {}
+
+    def get(self, url: str) -> _Page | None:
+        """What was answered, if it was asked for."""
+        with self._guard:
+            return self._answers.get(url)
+
+    def put(self, url: str, page: _Page) -> None:
+        """Keep an answer."""
+        with self._guard:
+            self._answers[url] = page
+
+
 class Indexes:
     """The pages of all indexes; each is fetched once. Safe for several threads.
 
@@ -28,6 +55,7 @@ class Indexes:
         default_url: Returns the default index's URL; asked only where the site file says nothing.
         http: The client.
         observer: Told when an index is waited for.
+        pages: What other stacks fetched already; None for nothing.
     """
 
     def __init__(
@@ -38,6 +66,7 @@ class Indexes:
         default_url: Callable[[], str],
         http: HttpClient,
         observer: Observer,
+        pages: PageCache | None = None,
     ) -> None:
         self._site = site
         self._declared = declared
@@ -48,6 +77,7 @@ class Indexes:
         self._locations: dict[str, IndexLocation] = {}
         self._pages: dict[tuple[str, str], tuple[IndexFile, ...] | None] = {}
         self._refusals: dict[tuple[str, str], int] = {}
+        self._fetched = pages or PageCache()
 
     def page(self, index: str, project: str) -> tuple[IndexFile, ...] | None:
         """Return the files an index has of a project; None when it does not know the project.
@@ -103,20 +133,28 @@ class Indexes:
 
     def _remote_page(self, index: str, url: str, project: str) -> tuple[IndexFile, ...] | None:
         page_url = f"{url.rstrip('/')}/{quote(project)}/"
+        page = self._fetched.get(page_url)
+        if page is None:
+            page = self._fetch(index, page_url, project)
+            self._fetched.put(page_url, page)
+        if page.refusal is not None:
+            self._refusals[index, project] = page.refusal
+        return page.files
+
+    def _fetch(self, index: str, page_url: str, project: str) -> _Page:
         try:
             answer = self._http.read(
                 page_url,
                 {"Accept": ACCEPT},
                 note=lambda message: self._observer.note(f"index {index}: {message}"),
             )
-            return parse_page(answer.body, answer.headers.get("Content-Type", ""), answer.url)
+            return _Page(parse_page(answer.body, answer.headers.get("Content-Type", ""), answer.url))
         except TransferError as error:
             raise unreachable(index, page_url, error) from error
         except RefusedError as error:
             # Object stores answer 403 for what they do not have; torch's channels lie on one.
             if error.status in (403, 404, 410):
-                self._refusals[index, project] = error.status
-                return None
+                return _Page(None, error.status)
             raise denied(index, page_url, str(error)) from error
         except (ValueError, KeyError, TypeError) as error:
             raise LockError(

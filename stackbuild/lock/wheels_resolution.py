@@ -18,7 +18,7 @@ from stackbuild.lock.index_bindings import Bindings, bind, wheel_name_of
 from stackbuild.lock.index_metadata import MetadataReader
 from stackbuild.lock.index_page import IndexFile
 from stackbuild.lock.index_router import IndexRouter
-from stackbuild.lock.index_sources import URL_INDEX, Indexes
+from stackbuild.lock.index_sources import URL_INDEX, Indexes, PageCache
 from stackbuild.lock.model import LockedWheel, OsLock, PythonLock
 from stackbuild.lock.wheels_choice import best_wheel, require_published
 from stackbuild.lock.wheels_dependencies import applies
@@ -59,6 +59,7 @@ class WheelResolution:
     http: HttpClient
     previous: Mapping[str, LockedWheel]
     observer: Observer
+    pages: PageCache | None = None
 
     @cached_property
     def bindings(self) -> Bindings:
@@ -74,6 +75,7 @@ class WheelResolution:
             default_url=default_index_url,
             http=self.http,
             observer=self.observer,
+            pages=self.pages,
         )
         self._add_wheels_by_url(indexes)
         return indexes
@@ -225,8 +227,12 @@ def wheel_resolution(
     previous: Sequence[LockedWheel] = (),
     observer: Observer,
     http: HttpClient | None = None,
+    pages: PageCache | None = None,
 ) -> WheelResolution:
     """Prepare the resolution of one platform's wheels; the arguments are those of ``lock_wheels``.
+
+    Args:
+        pages: What was fetched already; None for nothing.
 
     Raises:
         LockError: ``requirement-invalid``.
@@ -241,4 +247,5 @@ def wheel_resolution(
         http=(http or HttpClient(site.ca_bundle)).scoped(),
         previous={wheel.name: wheel for wheel in previous},
         observer=observer,
+        pages=pages,
     )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 
 from stackbuild.engine.docker_engine import Engine
 from stackbuild.facts.tables import Facts
+from stackbuild.lock.index_sources import PageCache
 from stackbuild.progress import Observer
 from stackbuild.site_config import SiteConfig
 from stackbuild.store.store import Store
@@ -54,6 +55,7 @@ class Ground:
         facts: The compatibility data.
         today: Waivers and facts are held against it.
         keep: Writes the reports of a stack.
+        pages: Pages of indexes, so that the stacks of a night ask for each once.
     """
 
     site: SiteConfig
@@ -64,6 +66,7 @@ class Ground:
     facts: Facts
     today: date
     keep: Keep
+    pages: PageCache = field(default_factory=PageCache)
 
     def stores_area(self, options: NightOptions) -> Path:
         """The folder that the empty stores of the rebuilds are made in."""

@@ -9,7 +9,7 @@ from stackbuild.engine.docker_engine import Engine
 from stackbuild.errors import InterruptedRunError, StackbuildError
 from stackbuild.findings import Finding
 from stackbuild.lock.index_metadata import MetadataReader
-from stackbuild.lock.index_sources import Indexes
+from stackbuild.lock.index_sources import Indexes, PageCache
 from stackbuild.lock.model import ImageBaseLock, Lock, PlatformLock
 from stackbuild.lock.wheels_uv import default_index_url
 from stackbuild.nightly.inputs_apt_lists import AptLists
@@ -38,6 +38,7 @@ def check_inputs(
     observer: Observer,
     engine: Engine | None = None,
     known_digest: str = "",
+    pages: PageCache | None = None,
     http: HttpClient | None = None,
     registry: RegistryClient | None = None,
 ) -> tuple[Finding, ...]:
@@ -55,6 +56,7 @@ def check_inputs(
         engine: Reads an image base's own apt sources; without it, debs of repositories that neither the site
             nor the spec places are a SKIP.
         known_digest: Of an external stack: the digest its tag had the last time (``external_digest``).
+        pages: Pages that other stacks of the same night have fetched; what this one fetches is added. None for none.
         http: The client; one with the site's CA bundle when None.
         registry: The registry client; one of the site's mirrors when None.
 
@@ -73,7 +75,12 @@ def check_inputs(
             )
         assert lock is not None, "only an external stack has no lock"
         indexes = Indexes(
-            site, stack.spec.indexes, default_url=default_index_url, http=own, observer=observer
+            site,
+            stack.spec.indexes,
+            default_url=default_index_url,
+            http=own,
+            observer=observer,
+            pages=pages,
         )
         asking = _Asking(stack, site, store, observer, engine, own, client, indexes, Probe(own, observer))
         return tuple(

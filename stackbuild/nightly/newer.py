@@ -14,6 +14,7 @@ from stackbuild.errors import InterruptedRunError, LockError, StackbuildError
 from stackbuild.facts.tables import Facts
 from stackbuild.findings import Finding, Verdict
 from stackbuild.lock.image_base import lock_image_base
+from stackbuild.lock.index_sources import PageCache
 from stackbuild.lock.model import ImageBaseLock, Lock, PlatformLock
 from stackbuild.nightly.inputs_apt_lists import AptLists
 from stackbuild.nightly.inputs_deb_lists import all_debs, read_deb_lists
@@ -57,6 +58,7 @@ def newer_versions(
     today: date,
     observer: Observer,
     engine: Engine | None = None,
+    pages: PageCache | None = None,
     http: HttpClient | None = None,
     registry: RegistryClient | None = None,
 ) -> Newer:
@@ -74,6 +76,7 @@ def newer_versions(
         today: The day to judge for.
         observer: Told of the progress.
         engine: Reads an image base's own apt sources; without it its debs are left out.
+        pages: As for ``check_inputs``.
         http: The client; one with the site's CA bundle when None.
         registry: The registry client; one of the site's mirrors when None.
 
@@ -85,7 +88,7 @@ def newer_versions(
     client = registry or RegistryClient(site.registries, ca_bundle=site.ca_bundle)
     judge = LockJudge(stack, lock, facts, site.policy, today)
     try:
-        search = _Search(stack, site, store, observer, engine, own, client, judge)
+        search = _Search(stack, site, store, observer, engine, own, client, judge, pages)
         for platform, platform_lock in sorted(lock.platforms.items()):
             if platform in stack.spec.platforms:
                 search.platform(platform, platform_lock)
@@ -113,6 +116,7 @@ class _Search:
     http: HttpClient
     client: RegistryClient
     judge: LockJudge
+    pages: PageCache | None
     versions: list[NewerVersion] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
 
@@ -129,6 +133,7 @@ class _Search:
                 judge=self.judge,
                 http=self.http,
                 observer=self.observer,
+                pages=self.pages,
             ),
         )
         self._guarded(f"debs for {platform}", lambda: self._debs(platform, lock))

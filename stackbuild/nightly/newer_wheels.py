@@ -11,6 +11,7 @@ from stackbuild.compat.contents import Distribution
 from stackbuild.errors import LockError
 from stackbuild.findings import Verdict
 from stackbuild.lock.index_bindings import TORCH_FAMILY
+from stackbuild.lock.index_sources import PageCache
 from stackbuild.lock.model import LockedWheel, PlatformLock
 from stackbuild.lock.wheels_request import wanted_wheels
 from stackbuild.lock.wheels_resolution import Chosen, WheelResolution, wheel_resolution
@@ -34,6 +35,7 @@ def newer_wheels(
     judge: LockJudge,
     http: HttpClient,
     observer: Observer,
+    pages: PageCache | None = None,
 ) -> Iterator[NewerVersion]:
     """Resolve anew and judge what moved.
 
@@ -58,6 +60,7 @@ def newer_wheels(
         previous=lock.wheels,
         observer=observer,
         http=http,
+        pages=pages,
     )
     locked = {wheel.name: wheel for wheel in lock.wheels}
     whole = resolution.chosen("all")

@@ -101,6 +101,7 @@ class OwnStack:
                 store=self.ground.store,
                 observer=self.ground.observer,
                 engine=engine,
+                pages=self.ground.pages,
             )
             outcome = outcome_of_inputs(findings)
             self.notes.asked(findings, outcome)
@@ -122,6 +123,7 @@ class OwnStack:
                 today=self.ground.today,
                 observer=self.ground.observer,
                 engine=engine,
+                pages=self.ground.pages,
             )
             self.notes.found["newer"] = newer.versions
             failed = any(finding.verdict is Verdict.ERROR for finding in newer.findings)

@@ -16,6 +16,7 @@ from stackbuild.facts.tables import Facts
 from stackbuild.findings import Finding
 from stackbuild.lock.apt_sources import repository_name
 from stackbuild.lock.image_base import lock_image_base
+from stackbuild.lock.index_sources import PageCache
 from stackbuild.lock.model import Lock, LockedDeb, OsLock, PlatformLock, PythonLock
 from stackbuild.lock.wheels import WheelsResult, lock_wheels
 from stackbuild.nightly.inputs import check_inputs
@@ -161,11 +162,13 @@ class Scene:
                 size=len(content),
             )
 
-    def check(self, **site: Any) -> tuple[Finding, ...]:
+    def check(self, *, pages: PageCache | None = None, **site: Any) -> tuple[Finding, ...]:
         """Ask for the inputs; keywords are further settings of the site."""
-        return self.check_external("", **site)
+        return self.check_external("", pages=pages, **site)
 
-    def check_external(self, known_digest: str, **site: Any) -> tuple[Finding, ...]:
+    def check_external(
+        self, known_digest: str, *, pages: PageCache | None = None, **site: Any
+    ) -> tuple[Finding, ...]:
         """Ask for the inputs, of an external stack with what was known of it."""
         assert self.stack is not None
         return check_inputs(
@@ -175,11 +178,12 @@ class Scene:
             store=Store(self.root / "store"),
             observer=SilentObserver(),
             known_digest=known_digest,
+            pages=pages,
             http=self.http,
             registry=self.client,
         )
 
-    def newer(self) -> Newer:
+    def newer(self, *, pages: PageCache | None = None) -> Newer:
         """Ask what is newer."""
         assert self.stack is not None
         assert self.lock is not None
@@ -191,6 +195,7 @@ class Scene:
             facts=Facts(),
             today=TODAY,
             observer=SilentObserver(),
+            pages=pages,
             http=self.http,
             registry=self.client,
         )

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from stackbuild.lock.index_sources import PageCache
 from stackbuild.lock.wheels import WheelsResult
 from stackbuild.nightly.inputs_base import external_digest
 from stackbuild.nightly.outcome import outcome_of_inputs
@@ -48,6 +49,20 @@ def test_an_unchanged_night_says_so(night: Scene) -> None:
     # One request for each project's page, one list for the suite.
     assert len(night.indexes.requested("/simple/")) == 2 * 3
     assert len(night.repository.requested("Packages")) == 1
+
+
+def test_the_stacks_of_a_night_ask_for_each_page_once(night: Scene) -> None:
+    pages = PageCache()
+    night.indexes.misbehave("/corp/", Misbehaviour(status=500))
+    assert [row[1] for row in told(night.check(pages=pages))] == ["index-unreachable"]
+    night.indexes.server.behave()
+    before = len(night.indexes.requested("/simple/"))
+    assert told(night.check(pages=pages)) == []
+    assert told(night.newer(pages=pages).findings) == []
+    # Trouble is not kept, so that the page that failed is asked for again.
+    assert [request.path for request in night.indexes.requested("/simple/")[before:]] == [
+        "/corp/simple/ours/"
+    ]
 
 
 class TestBase:
