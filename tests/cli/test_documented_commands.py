@@ -23,11 +23,13 @@ ALL = [command for document in DOCUMENTS for command in documented_commands(docu
 def mistake(command: Documented) -> str:
     """What click's own parser has against a command line; empty when nothing."""
     name, *arguments = command.words
-    found = cli.get_command(click.Context(cli), name)
+    # Through the group: a command keeps the help options of the first context that it is asked in.
+    group = click.Context(cli, info_name="stackbuild", **cli.context_settings)
+    found = cli.get_command(group, name)
     if found is None:
         return f"there is no command {name}"
     # Paths and names in documents are examples, so values are not converted; that options have one is checked.
-    context = click.Context(found, info_name=name)
+    context = click.Context(found, info_name=name, parent=group)
     arguments = [word for word in arguments if word not in ("|", "…")]
     try:
         values, _, _ = found.make_parser(context).parse_args(args=arguments)
