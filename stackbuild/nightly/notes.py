@@ -89,8 +89,9 @@ class Notes:
             self.infrastructure = True
 
     def judged(self, findings: Iterable[Finding]) -> None:
-        """Note what gates answered of the image."""
-        noted = list(findings)
+        """Note what gates answered of the image, each answer once."""
+        known = {(finding.code, finding.summary) for finding in self.findings}
+        noted = [finding for finding in findings if (finding.code, finding.summary) not in known]
         self.findings += noted
         verdicts = {finding.verdict for finding in noted}
         if Verdict.FAIL in verdicts or (self.strict and Verdict.WARN in verdicts):

@@ -68,6 +68,9 @@ def headline_of(stack: StackNight) -> str:
     if reasons:
         more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
         return f"{reasons[0].summary}{more}"
+    rebuilt = next((finding for finding in stack.findings if finding.code == "rebuild-reproduces"), None)
+    if rebuilt is not None and rebuilt.verdict is Verdict.WARN:
+        return rebuilt.summary
     if stack.change is not None:
         moves = [
             *(pin_text(pin) for pin in stack.change.pins),
@@ -76,9 +79,8 @@ def headline_of(stack: StackNight) -> str:
         shown = ", ".join(moves[:_SHOWN_CHANGES])
         more = f" and {len(moves) - _SHOWN_CHANGES} more" if len(moves) > _SHOWN_CHANGES else ""
         return f"changed with its inputs: {shown or 'no pin and no package'}{more}"
-    told = [finding.summary for finding in stack.findings if finding.code == "rebuild-reproduces"]
-    if told:
-        return told[0]
+    if rebuilt is not None:
+        return rebuilt.summary
     return (
         f"the same as {stack.compared_with}"
         if stack.compared_with

@@ -22,6 +22,11 @@ DIFFERS = Finding(
     summary="the rebuild differs from the night before: layer 7 (other wheels)",
     next_step="Read drift.md.",
 )
+LABELS = Finding(
+    code="rebuild-reproduces",
+    verdict=Verdict.WARN,
+    summary="the rebuild differs from the night before: its labels; no content differs",
+)
 MOVED = Finding(code="base-tag-moved", verdict=Verdict.WARN, summary="the base's tag moved")
 GONE = Finding(code="deb-superseded", verdict=Verdict.FAIL, summary="libfoo is gone", next_step="Lock again.")
 DOWN = Finding(
@@ -48,6 +53,10 @@ def _stack(name: str, outcome: Outcome, *findings: Finding, **fields: Any) -> St
         (
             _stack("s", "unchanged", SAME, change=DRIFT),
             "changed with its inputs: cuda 12.6 → 13.0, numpy 2.1.0 → 2.1.1, libfoo 1.2-3 added",
+        ),
+        (
+            _stack("s", "unchanged", LABELS, change=DRIFT),
+            "the rebuild differs from the night before: its labels; no content differs",
         ),
         (_stack("s", "unchanged", OLD), "the same as the image of the last good night"),
         (
