@@ -1,0 +1,74 @@
+"""The command line of a night, without an engine."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from stackbuild.cli.main import run
+from stackbuild.cli.nightly import _forget_reports
+from tests.build.stacks import write_stack
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, store_root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nonexistent/docker.sock")
+    assert not store_root.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ([], "[no-stack-named]"),
+        (["--all", "a"], "[no-stack-named]"),
+        (["a", "--gpus", "many"], "[bad-device-request]"),
+        (["a", "--retries", "-1"], "retries"),
+        (["a", "--keep", "0"], "keep"),
+    ],
+)
+def test_a_mistake_is_told_before_anything_is_done(
+    arguments: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if "a" in arguments:
+        (tmp_path / "stacks").mkdir()
+        write_stack(tmp_path / "stacks", "a")
+    assert run(["nightly", *arguments]) == 2
+    assert told in capsys.readouterr().err
+    assert not (tmp_path / "nightly").exists()
+
+
+def test_without_a_name_all_stacks_are_judged_and_written_everywhere(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "stacks").mkdir()
+    for name in ("a", "b"):
+        write_stack(tmp_path / "stacks", name)
+    arguments = ["--page", "page", "--format", "json", "-q", "-o", "night.json"]
+    assert run(["nightly", *arguments]) == 3
+    assert capsys.readouterr().out == ""
+    night = json.loads((tmp_path / "night.json").read_text())
+    assert [(stack["stack"], stack["outcome"]) for stack in night["stacks"]] == [
+        ("a", "spec-or-lock"),
+        ("b", "spec-or-lock"),
+    ]
+    assert (tmp_path / "nightly/history.sqlite").is_file()
+    assert "lock-missing" in (tmp_path / "page/nightly.xml").read_text()
+    assert ">a<" in (tmp_path / "page/index.html").read_text()
+
+    assert run(["nightly", "a", "--format", "github", "-q"]) == 3
+    shown = capsys.readouterr().out
+    assert shown.startswith("::error file=stacks/a.yaml,line=1,")
+    assert "title=lock-missing::" in shown
+
+
+def test_reports_of_old_nights_go_and_nothing_else(tmp_path: Path) -> None:
+    kept = ["20261102T021500Z-0001", "20261103T021500Z-ffff"]
+    for name in ("20261101T021500Z-3f2a", *kept, "mine", "20261101T021500Z-mine"):
+        (tmp_path / name / "stack").mkdir(parents=True)
+    _forget_reports(tmp_path, 2)
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name != "store") == sorted(
+        ["mine", "20261101T021500Z-mine", *kept]
+    )
