@@ -6,15 +6,12 @@ Run: python -m bench.page
 from __future__ import annotations
 
 import json
-import multiprocessing
-import resource
 import sqlite3
 import statistics
 import sys
 import tempfile
 import time
 import zlib
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -22,6 +19,7 @@ from stackbuild.nightly.history.history import History
 from stackbuild.nightly.page.write import write_page
 from tests.nightly.year import year
 from tests.support.browser import laid_out
+from tests.support.measured import measured
 
 STACKS, NIGHTS = 200, 365
 NOW = datetime(2026, 11, 30, 6, 0, tzinfo=UTC)
@@ -70,19 +68,6 @@ def page(path: Path, folder: Path) -> None:
         write_page(history, folder, now=NOW)
 
 
-def measured(task: Callable[[Path, Path], None], path: Path, folder: Path) -> tuple[float, float]:
-    """Seconds and peak memory, in MB, of a task in a process of its own."""
-    context = multiprocessing.get_context("spawn")
-    with context.Pool(1) as pool:
-        return pool.apply(_timed, (task, path, folder))
-
-
-def _timed(task: Callable[[Path, Path], None], path: Path, folder: Path) -> tuple[float, float]:
-    began = time.process_time()
-    task(path, folder)
-    return time.process_time() - began, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
 def loaded(document: Path) -> float:
     """Seconds until the browser has laid out a page and written it down; the quickest of some runs."""
     took = []
@@ -97,13 +82,12 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as temporary:
         root = Path(temporary)
         fill(root / "history.sqlite")
-        peer, peer_memory = measured(dump, root / "history.sqlite", root / "dump")
-        ours, memory = measured(page, root / "history.sqlite", root / "page")
-        ratio = ours / peer
-        print(f"rows as JSON: {peer:.1f} s of processor, peak {peer_memory:.0f} MB")
-        print(
-            f"page: {ours:.1f} s of processor, peak {memory:.0f} MB; page / rows as JSON: {ratio:.2f} (mark: {MARK})"
-        )
+        peer = measured(dump, root / "history.sqlite", root / "dump")
+        ours = measured(page, root / "history.sqlite", root / "page")
+        ratio = ours.seconds / peer.seconds
+        print(f"rows as JSON: {peer.seconds:.1f} s of processor, {peer.peak / 1e6:.0f} MB")
+        print(f"page: {ours.seconds:.1f} s of processor, {ours.peak / 1e6:.0f} MB")
+        print(f"page / rows as JSON: {ratio:.2f} (mark: {MARK})")
         index = root / "page" / "index.html"
         size = index.stat().st_size
         all_of_it = sum(path.stat().st_size for path in (root / "page").rglob("*.html"))

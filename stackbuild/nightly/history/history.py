@@ -67,7 +67,8 @@ class History:
     def add(self, night: Night) -> None:
         """Add a night, in one transaction; it is on the disk when this returns.
 
-        Kept are all fields but the texts of findings that passed and the ``details`` of the others.
+        Kept are all fields but the texts of findings that passed, the ``details`` of the others, and what a drift
+        has beyond its first 2,000 files.
 
         Raises:
             UsageError: A night of that id is there already (``history-has-night``).

@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from stackbuild.drift.model import Drift
 from stackbuild.errors import NotJudgedError
 from stackbuild.findings import Finding, Verdict
 from stackbuild.frozen_model import FrozenModel
@@ -15,6 +16,7 @@ from stackbuild.nightly.history.database import Database
 from stackbuild.nightly.history.model import TrendPoint
 from stackbuild.nightly.model import Night, StackNight
 
+_MOST_FILES = 2_000  # of one drift
 # Columns by the names of StackNight's fields: those that are plain, those that name a content, those that are JSON.
 _PLAIN = {
     "stack": "s.name",
@@ -120,8 +122,8 @@ class Records:
                 self._contents.put_verdicts(result.verdicts),
                 put([_told(finding) for finding in result.findings if finding.verdict is not Verdict.PASS]),
                 put([_json(newer) for newer in result.newer]),
-                None if result.drift is None else put(_json(result.drift)),
-                None if result.change is None else put(_json(result.change)),
+                None if result.drift is None else put(_json(_bounded(result.drift))),
+                None if result.change is None else put(_json(_bounded(result.change))),
                 storable(result.compared_with),
                 result.tries,
                 json.dumps(result.seconds),
@@ -199,6 +201,18 @@ class Records:
 
 def _json(model: FrozenModel) -> dict[str, Any]:
     return model.model_dump(by_alias=True)
+
+
+def _bounded(drift: Drift) -> Drift:
+    """A drift of bounded size: a stack that builds to other bytes each night must not make a huge file of a year."""
+    more = len(drift.files) - _MOST_FILES
+    if more <= 0:
+        return drift
+    kept = sorted(drift.files, key=lambda file: bool(file.noise))[:_MOST_FILES]
+    sentence = (
+        f"{more:,} more files differ; the history keeps {_MOST_FILES:,} of a night, its report has all."
+    )
+    return drift.model_copy(update={"files": tuple(kept), "unknown": (*drift.unknown, sentence)})
 
 
 def _told(finding: Finding) -> dict[str, Any]:

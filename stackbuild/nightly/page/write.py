@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -148,6 +148,7 @@ def _index(rows: Sequence[Row], nights: Sequence[NightSummary], now: datetime) -
     last = nights[0] if nights else None
     outcomes: Counter[Outcome] = Counter(last.outcomes if last else {})
     worst = next((outcome for outcome in values.OUTCOME_WORDS if outcomes[outcome]), None)
+    absent = [row for row in rows if not row.in_last_night]
     incomplete = sum(row.in_last_night and not row.complete for row in rows)
     return _rendered(
         "index.html.jinja",
@@ -156,7 +157,8 @@ def _index(rows: Sequence[Row], nights: Sequence[NightSummary], now: datetime) -
         outcomes=[(outcome, outcomes[outcome]) for outcome in values.OUTCOME_WORDS if outcomes[outcome]],
         worst=worst,
         incomplete=incomplete,
-        missing=sum(not row.in_last_night for row in rows),
+        absent=_outcomes(row.outcome for row in absent),
+        missing=len(absent),
         present=[outcome for outcome in values.OUTCOME_WORDS if any(row.outcome == outcome for row in rows)],
         age=values.age(last.started, now) if last else "",
         strip_nights=min(len(nights), _STRIP_NIGHTS),
@@ -173,7 +175,7 @@ def _stack_page(state: StackState, folder: Path) -> bytes:
         "stack.html.jinja",
         state=state,
         nights=strip([outcome_shape(point.outcome) for point in oldest_first]),
-        nights_words=_counted_outcomes(state),
+        nights_words=_outcomes(point.outcome for point in state.points),
         gates=gates,
         steady=steady,
         sizes=chart([point.size for point in oldest_first], marked),
@@ -215,8 +217,9 @@ def _counted(verdicts: Sequence[Verdict | None]) -> str:
     return ", ".join(words) or "never judged"
 
 
-def _counted_outcomes(state: StackState) -> str:
-    counted = Counter(point.outcome for point in state.points)
+def _outcomes(outcomes: Iterable[Outcome]) -> str:
+    """For example ``2 failed, 7 unchanged``, the worst first."""
+    counted = Counter(outcomes)
     return ", ".join(
         f"{counted[outcome]} {word}" for outcome, word in values.OUTCOME_WORDS.items() if counted[outcome]
     )

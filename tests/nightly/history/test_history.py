@@ -68,6 +68,23 @@ def test_the_texts_of_what_passed_and_the_details_are_not_kept(path: Path) -> No
     ]
 
 
+def test_of_a_huge_drift_the_files_that_count_are_kept_first(path: Path) -> None:
+    noise = tuple(DRIFT.files[1].model_copy(update={"path": f"/var/log/{number}"}) for number in range(3_000))
+    huge = DRIFT.model_copy(update={"files": (*noise, *DRIFT.files)})
+    with History(path) as history:
+        history.add(night(result(outcome="drift", drift=huge)))
+        found = history.last("torch-cu130")
+    assert found is not None
+    assert found.drift is not None
+    assert (len(found.drift.files), found.drift.files[0]) == (2_000, DRIFT.files[0])
+    assert found.drift.unknown == (
+        "1,002 more files differ; the history keeps 2,000 of a night, its report has all.",
+    )
+    assert found.drift.model_copy(update={"files": (), "unknown": ()}) == DRIFT.model_copy(
+        update={"files": ()}
+    )
+
+
 def test_the_last_good_night_is_the_one_that_a_rebuild_should_equal(path: Path) -> None:
     with History(path) as history:
         history.add(night(result(number=1), number=1))

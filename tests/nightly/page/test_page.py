@@ -7,6 +7,7 @@ import hashlib
 import re
 from datetime import timedelta
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -14,6 +15,9 @@ from stackbuild.drift.model import Drift
 from stackbuild.errors import UsageError
 from stackbuild.findings import Verdict
 from stackbuild.nightly.history.history import History
+from stackbuild.nightly.model import Outcome
+from stackbuild.nightly.page.charts import outcome_shape
+from stackbuild.nightly.page.values import OUTCOME_CLASSES, OUTCOME_WORDS
 from stackbuild.nightly.page.write import write_page
 from tests.nightly.nights import DRIFT, finding, night, result
 from tests.nightly.page.pages import ATTACK, NOW, Page, index, stack, written
@@ -52,15 +56,15 @@ def test_a_state_and_since_when(tmp_path: Path) -> None:
         night(result(outcome="failed", findings=(failed,)), number=1),
         night(number=2),
         night(result(outcome="failed", complete=False, findings=(failed,)), number=3),
-        night(result(outcome="failed", findings=(failed,)), result("well"), number=4),
-        night(result(outcome="failed", findings=(failed,)), result("well"), number=5),
+        night(result(outcome="failed", findings=(failed,)), result("a-well"), number=4),
+        night(result(outcome="failed", findings=(failed,)), result("a-well"), number=5),
     )
     text = index(page).text
     assert "1 failed 1 unchanged" in text
     assert (
         "torch-cu130 000000000000 failed since 2025-12-05, 2 nights torch runs on the CPU. 2025-12-03" in text
     )
-    assert text.index("torch-cu130") < text.index(" well "), "what needs attention comes first"
+    assert text.index("torch-cu130") < text.index("a-well"), "what needs attention comes first"
     own = stack(page).text
     assert "torch-cuda torch runs on the CPU. Take the CUDA wheel." in own
     assert "2025-12-04 failed torch-cuda torch runs on the CPU." in own
@@ -74,6 +78,11 @@ def test_a_result_that_is_not_complete_is_told(tmp_path: Path) -> None:
     )
     assert "Not complete : 1 stack has a gate that could not be judged." in index(page).text
     assert "not judged not complete since" in index(page).text
+
+
+def test_a_state_that_is_not_complete_any_more_is_another_state(tmp_path: Path) -> None:
+    page = written(tmp_path, night(number=0), night(result(complete=False), number=1))
+    assert "unchanged not complete since 2025-12-02, 1 night" in index(page).text
 
 
 def test_a_change_is_one_line_in_the_table_and_explained_on_its_page(tmp_path: Path) -> None:
@@ -98,6 +107,21 @@ def test_a_new_lock_is_no_drift(tmp_path: Path) -> None:
     page = written(tmp_path, night(), night(result(change=DRIFT, number=1), number=1))
     assert "2025-12-02 new lock: breaking: cuda" in index(page).text
     assert "2 unchanged" in stack(page).text
+
+
+def test_a_new_lock_and_the_same_drift_after_it_are_two_changes(tmp_path: Path) -> None:
+    page = written(
+        tmp_path, night(result(change=DRIFT)), night(result(outcome="drift", drift=DRIFT), number=1)
+    )
+    assert re.findall(r"(drift|new lock) (2025-12-0\d) breaking", stack(page).text) == [
+        ("drift", "2025-12-02"),
+        ("new lock", "2025-12-01"),
+    ]
+
+
+def test_every_outcome_has_a_word_and_a_shape_the_worst_first() -> None:
+    assert tuple(OUTCOME_WORDS) == tuple(OUTCOME_CLASSES) == get_args(Outcome)
+    assert [outcome_shape(outcome) for outcome in get_args(Outcome)][-3:] == ["error", "warn", "pass"]
 
 
 def test_the_same_drift_night_after_night_is_told_once(tmp_path: Path) -> None:
@@ -137,7 +161,7 @@ def test_long_texts_are_cut_where_they_stand(tmp_path: Path) -> None:
 def test_a_stack_that_vanished_stays_until_its_nights_are_gone(tmp_path: Path) -> None:
     page = written(tmp_path, night(result("old"), number=0), night(result("new"), number=1))
     text = index(page).text
-    assert "stacks 1; 1 more is known and not in the last night" in text
+    assert "stacks 1; 1 more is known and not in the last night: 1 unchanged" in text
     assert "not in the last night; this is of 2025-12-01" in text
     assert text.index(" new ") < text.index(" old ")
     assert "The last night did not have this stack." in stack(page, "old").text
