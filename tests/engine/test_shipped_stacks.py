@@ -6,6 +6,7 @@ Python and the stand-in's digest; all else is as shipped.
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from collections.abc import Iterator
@@ -23,7 +24,9 @@ from stackbuild.spec.load import load_spec
 from stackbuild.spec.model import ImageBaseSpec
 from tests.conftest import SiteFile
 from tests.support.base_image import push_nvidia_base
+from tests.support.elf import make_elf, make_fatbin
 from tests.support.gpu_wheels import make_gpu_wheels
+from tests.support.layer_tars import layer_tar
 from tests.support.nvidia_config import nvidia_configuration
 from tests.support.registry import Registry
 
@@ -43,6 +46,11 @@ class Ground:
     variant: str
     tag: str
     digest: str
+
+    @property
+    def suffix(self) -> str:
+        """What NVIDIA's wheels for CUDA 12 have behind their names."""
+        return "" if self.variant.startswith("cu13") else "-cu12"
 
     @property
     def locked(self) -> PlatformLock:
@@ -107,6 +115,90 @@ def test_a_shipped_cuda_stack_locks_renders_and_builds(
     assert run(["build", "--locked", "--format", "json", ground.name]) == 0
     row = json.loads(capfd.readouterr().out)["stacks"][0]
     _image_is_as_promised(ground, engine, row)
+    _scan_finds_what_is_in_it(ground, row["tags"][0], capfd)
+    _scan_finds_what_was_done_to_it(ground, row["tags"][0], engine, capfd)
+
+
+def _scan_finds_what_is_in_it(ground: Ground, image: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(["scan", image, "--stack", ground.name, "-q", "--format", "json", "--sbom", "sbom.json"]) == 0
+    report = json.loads(capfd.readouterr().out)
+    assert report["complete"] is True
+    alarms = {finding["code"] for finding in report["findings"] if finding["verdict"] not in ("PASS", "SKIP")}
+    assert alarms <= {"distribution-eol"}, "of the stand-in's Debian; nothing else is wrong with it"
+    document = json.loads((ground.folder / "sbom.json").read_bytes())
+    wheels = {component["name"]: component for component in document["components"]}
+    (cublas,) = wheels[f"nvidia-cublas{ground.suffix}"]["components"]
+    assert cublas["name"].startswith("libcublas.so.")
+    properties = {entry["name"]: entry["value"] for entry in cublas["properties"]}
+    assert "sm_90" in properties["stackbuild:gpu-binaries"].split()
+    (provider,) = wheels["onnxruntime-gpu"]["components"]
+    needs = next(entry for entry in document["dependencies"] if entry["ref"] == provider["bom-ref"])[
+        "dependsOn"
+    ]
+    assert cublas["bom-ref"] in needs, "found through the image's LD_LIBRARY_PATH"
+
+
+def _scan_finds_what_was_done_to_it(
+    ground: Ground, image: str, engine: Engine, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Mistakes of a Dockerfile on top of the stack, each found by its own gate."""
+    site = "opt/venv/lib/python3.11/site-packages"
+    cublas = "libcublas.so.12" if ground.suffix else "libcublas.so.13"
+    files: dict[str, bytes] = {
+        "usr/lib/x86_64-linux-gnu/libcuda.so.570.86.10": make_elf(soname="libcuda.so.1"),
+        f"usr/local/cuda/lib64/{cublas}": make_elf(soname=cublas) + b"the base's",
+        f"{site}/ops/_C.so": make_elf(fatbin=make_fatbin(cubins=["sm_120"])),
+        "root/.ssh/id_ed25519": b"-----BEGIN OPENSSH PRIVATE KEY-----\n" + b"b3BlbnNzaC1rZXktdjE" * 9 + b"\n",
+    }
+    dockerfile = (
+        f"FROM {image}\nCOPY files /\nENV LD_LIBRARY_PATH=/usr/local/cuda/lib64:/opt/none:$LD_LIBRARY_PATH\n"
+        f"RUN rm -r /{site}/torch-*.dist-info\n"
+    )
+    context = layer_tar(
+        {"Dockerfile": dockerfile, **{f"files/{path}": content for path, content in files.items()}}
+    )
+    tag = f"{ground.name}:spoilt"
+    engine.build(io.BytesIO(context), tag=tag)
+    try:
+        assert run(["scan", tag, "--stack", ground.name, "-q", "--format", "json"]) == 1
+    finally:
+        engine.remove_image(tag)
+    found: dict[str, set[str]] = {}
+    for finding in json.loads(capfd.readouterr().out)["findings"]:
+        found.setdefault(finding["verdict"], set()).add(finding["code"])
+    assert found["FAIL"] == {
+        "driver-lib-in-image",
+        "cuda-library-shadowed",
+        "arch-not-covered",
+        "strips-metadata",
+        "sbom-incomplete",
+        "secret-in-image",
+    }
+    assert {"cuda-library-twice", "library-path-dead"} <= found["WARN"]
+
+
+@pytest.mark.parametrize("tag", ["13.0.3-base-ubuntu24.04", "12.6.3-base-ubuntu24.04"])
+def test_a_base_alone_raises_no_alarm(
+    tag: str, registry: Registry, site_file: SiteFile, store_root: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    push_nvidia_base(registry, tag)
+    site_file(registries={"docker.io": registry.address})
+    _raises_no_alarm(["--registry", f"nvidia/cuda:{tag}"], capfd)
+
+
+def test_a_bootstrapped_base_alone_raises_no_alarm(
+    debian_python_image: str, store_root: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    _raises_no_alarm([debian_python_image], capfd)
+
+
+def _raises_no_alarm(image: list[str], capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(["scan", *image, "--gpu", "H200", "--driver", "580.65.06", "-q", "--format", "json"]) == 0
+    report = json.loads(capfd.readouterr().out)
+    alarms = {finding["code"] for finding in report["findings"] if finding["verdict"] not in ("PASS", "SKIP")}
+    assert alarms <= {"distribution-eol", "leftovers"}
+    assert report["complete"] is True
+    assert "libc6" in {package["name"] for package in report["packages"]}
 
 
 def _lock_is_as_promised(ground: Ground) -> None:
@@ -118,8 +210,7 @@ def _lock_is_as_promised(ground: Ground) -> None:
     assert wheels["torch"].version.endswith(f"+{ground.variant}")
     assert wheels["torch"].index == f"pytorch-{ground.variant}"
     # onnxruntime-gpu's own extras, which alone make it work where torch was not imported first.
-    suffix = "" if ground.variant.startswith("cu13") else "-cu12"
-    assert f"nvidia-cufft{suffix}" in wheels["onnxruntime-gpu"].requires
+    assert f"nvidia-cufft{ground.suffix}" in wheels["onnxruntime-gpu"].requires
     assert {wheel.index for name, wheel in wheels.items() if name != "torch"} == {"default"}
 
 

@@ -1,6 +1,7 @@
 """Small stand-ins for the wheels of a CUDA stack: torch of a channel, onnxruntime-gpu, NVIDIA's libraries.
 
-Names, versions, requirements and the places of their libraries are those of the real wheels; code is not.
+Names, versions, requirements and the places of their libraries are those of the real wheels, as are what the libraries
+need, where they look for it and which GPU architectures they are for; code is not.
 """
 
 from __future__ import annotations
@@ -8,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from stackbuild.facts.tables import Facts
+from tests.support.elf import make_elf, make_fatbin
 from tests.support.wheels import make_wheel
 
 _TAG = "py3-none-manylinux_2_27_x86_64"
@@ -31,6 +34,8 @@ _CUDA_13 = {
     "nvidia-nccl-cu13": ("2.27.7", "nvidia/nccl/lib/libnccl.so.2"),
 }
 _CUDA_EXTRA = ("nvrtc", "runtime", "cufft", "curand")
+_WITH_GPU_CODE = ("cublas", "cufft", "curand", "nccl")
+_ONNXRUNTIME_NEEDS = ("cublas", "runtime", "cufft", "curand")
 
 
 def make_gpu_wheels(
@@ -50,8 +55,15 @@ def make_gpu_wheels(
     """
     libraries = _CUDA_12 if variant.startswith("cu12") else _CUDA_13
     default, channel = folder / "default", folder / f"pytorch-{variant}"
+    facts = Facts()
+    build, release = facts.torch_variant(torch, variant), facts.onnxruntime_release(onnxruntime)
+    assert build is not None
+    assert release is not None
     for name, (version, library) in libraries.items():
-        make_wheel(default, name, version, files={library: f"{name} {version}\n"}, tag=_TAG)
+        code = make_fatbin(cubins=build.sm) if any(part in name for part in _WITH_GPU_CODE) else b""
+        content = make_elf(soname=Path(library).name, fatbin=code) + f"{name} {version}\n".encode()
+        make_wheel(default, name, version, files={library: content}, tag=_TAG)
+    paths = sorted({str(Path(library).parent) for _, library in libraries.values()})
     make_wheel(default, "numpy", numpy, tag=_TAG, metadata=["License-Expression: BSD-3-Clause"])
     make_wheel(
         channel,
@@ -62,7 +74,12 @@ def make_gpu_wheels(
         files={
             "torch/__init__.py": "from torch.version import __version__\n",
             "torch/version.py": f"__version__ = '{torch}+{variant}'\ncuda = '{_dotted(variant)}'\n",
-            "torch/lib/libtorch_cuda.so": "libtorch_cuda\n",
+            "torch/lib/libtorch_cuda.so": make_elf(
+                soname="libtorch_cuda.so",
+                needed=[Path(library).name for _, library in libraries.values()],
+                rpath=":".join(["$ORIGIN", *(f"$ORIGIN/../../{path}" for path in paths)]),
+                fatbin=make_fatbin(cubins=build.sm, ptx=build.ptx),
+            ),
         },
         metadata=["License-Expression: BSD-3-Clause"],
     )
@@ -75,7 +92,16 @@ def make_gpu_wheels(
         extras=["cuda", "cudnn"],
         files={
             "onnxruntime/__init__.py": f"__version__ = '{onnxruntime}'\n",
-            "onnxruntime/capi/libonnxruntime_providers_cuda.so": "providers_cuda\n",
+            # Without a path of its own: it finds CUDA where LD_LIBRARY_PATH leads, or not at all.
+            "onnxruntime/capi/libonnxruntime_providers_cuda.so": make_elf(
+                soname="libonnxruntime_providers_cuda.so",
+                needed=[
+                    Path(library).name
+                    for name, (_, library) in libraries.items()
+                    if any(part in name for part in _ONNXRUNTIME_NEEDS)
+                ],
+                fatbin=make_fatbin(cubins=release.sm or (), ptx=release.ptx or ()),
+            ),
         },
         metadata=["License: MIT License"],
     )
