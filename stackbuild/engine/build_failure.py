@@ -19,7 +19,8 @@ class _Fault:
     error: type[StackbuildError]
 
 
-# What the catalog recognises beside these is the Dockerfile's or its inputs' fault: the build failed.
+# Those that stackbuild itself meets; what the catalog recognises beside them comes after them, and is the fault of the
+# Dockerfile or its inputs: the build failed.
 _FAULTS = (
     _Fault("artifact-changed", LockError),
     _Fault("deb-superseded", LockError),
@@ -45,14 +46,14 @@ def build_failure(lines: Sequence[str], step: str, detail: str) -> StackbuildErr
     """
     if any(is_disk_full(line) for line in lines):
         return disk_full(step, detail)
-    for known in recognise(lines, Facts()):
-        row = known.signature
-        if row.stage != "build":
-            continue  # a step's own program may print anything; only what a build can meet names its failure
+    # A step's own program may print anything; only what a build can meet names its failure.
+    rows = [known.signature for known in recognise(lines, Facts()) if known.signature.stage == "build"]
+    for row in rows:
         fault = _BY_CODE.get(row.code)
-        if fault is None:
-            return BuildError(row.cause, code=row.code, where=step, detail=detail, do=row.next_step)
-        return fault.error(row.cause, code=fault.code, where=step, detail=detail, do=row.next_step)
+        if fault is not None:
+            return fault.error(row.cause, code=fault.code, where=step, detail=detail, do=row.next_step)
+    if rows:
+        return BuildError(rows[0].cause, code=rows[0].code, where=step, detail=detail, do=rows[0].next_step)
     return BuildError(
         "A step of the Dockerfile failed.",
         code="build-step-failed",

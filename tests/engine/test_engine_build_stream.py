@@ -87,6 +87,18 @@ def test_an_index_that_cannot_be_reached_is_no_missing_wheel() -> None:
     assert (error.code, error.exit_code) == ("index-unreachable", ExitCode.NOT_JUDGED)
 
 
+def test_a_torch_that_is_not_found_has_the_code_of_any_wheel() -> None:
+    error = failure_of(
+        {"stream": "Step 1/1 : RUN pip install torch\n"},
+        {
+            "stream": "ERROR: Could not find a version that satisfies the requirement torch==3.0 (from versions: 2.9.1)\n"
+        },
+        {"stream": "ERROR: No matching distribution found for torch==3.0\n"},
+        {"error": "code: 1"},
+    )
+    assert (error.code, error.exit_code) == ("wheel-not-found", ExitCode.BUILD_FAILED)
+
+
 def test_what_a_program_says_of_gpus_is_not_why_a_build_failed() -> None:
     error = failure_of(
         {"stream": "Step 1/1 : RUN pytest\n"},
