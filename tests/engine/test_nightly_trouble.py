@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Mapping
 
 import pytest
 
+from stackbuild.cli.main import run
+from stackbuild.cli.progress import PlainObserver
+from stackbuild.engine.docker_engine import Engine
 from stackbuild.nightly.history.history import History
-from stackbuild.nightly.model import Outcome, StackNight
+from stackbuild.nightly.model import Night, Outcome, StackNight
 from tests.engine.nights import Nights, nights, one_night_project, verdicts
-from tests.support.base_image import debian_rootfs
+from tests.support.base_image import busybox_rootfs, debian_rootfs, docker_archive
+from tests.support.engine_program import installed_engine
 from tests.support.layer_tars import layer_tar
+from tests.support.second_engine import running_daemon
 
 pytestmark = pytest.mark.engine
 __all__ = ["nights", "one_night_project"]  # fixtures
@@ -61,6 +67,31 @@ def test_without_an_engine_inputs_are_judged_all_the_same(
     assert verdicts(night)["engine-unreachable"] == "ERROR"
     assert verdicts(night)["inputs-served"] == "PASS"
     assert night.drift is None
+
+
+def test_an_engine_that_ends_in_the_midst_is_no_drift(
+    nights: Nights, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    project = nights.project
+    name = project.write("dying")
+    with running_daemon(installed_engine()) as daemon:
+        with Engine.connect(daemon.url) as engine:
+            engine.load([docker_archive([busybox_rootfs()], ref="base:1")[0]])
+        monkeypatch.setenv("DOCKER_HOST", daemon.url)
+        told = PlainObserver.stage
+
+        def stage(observer: PlainObserver, step: str, detail: str = "") -> None:
+            told(observer, step, detail)
+            if step == "verify":
+                os.kill(daemon.pid, signal.SIGKILL)
+
+        monkeypatch.setattr(PlainObserver, "stage", stage)
+        code = run(["nightly", name, *nights.options, "--retries", "0", "--format", "json"])
+    (night,) = Night.model_validate_json(capfd.readouterr().out).stacks
+    assert (code, night.outcome, night.drift) == (5, "not-judged", None)
+    assert verdicts(night)["rebuild-reproduces"] == "PASS"
+    assert "engine-died" in verdicts(night)
+    assert project.left_behind() == []
 
 
 def test_an_external_stack_that_moves_is_drift_once(nights: Nights) -> None:
