@@ -172,20 +172,27 @@ def _stated(release: str) -> dict[str, str]:
 
 def _listed(text: str, repository: str, suite: str, names: Iterable[str]) -> Iterator[ListedDeb]:
     wanted = frozenset(f"Package: {name}\n" for name in names)
-    for block in text.split("\n\n"):
+    start = 0
+    while start < len(text):
+        end = text.find("\n\n", start)
+        end = len(text) if end < 0 else end
         # A list has tens of thousands of stanzas; all but the wanted are told by their first line.
-        if block[: block.find("\n") + 1] not in wanted:
-            continue
-        for stanza in parse_stanzas(block):
-            yield ListedDeb(
-                name=stanza["Package"],
-                version=stanza.get("Version", ""),
-                architecture=stanza.get("Architecture", ""),
-                repository=repository,
-                suite=suite,
-                path=stanza.get("Filename", "").removeprefix("./"),
-                sha256=stanza.get("SHA256", ""),
-            )
+        if text[start : text.find("\n", start) + 1] in wanted:
+            for stanza in parse_stanzas(text[start:end]):
+                yield _listed_deb(stanza, repository, suite)
+        start = end + 2
+
+
+def _listed_deb(stanza: Mapping[str, str], repository: str, suite: str) -> ListedDeb:
+    return ListedDeb(
+        name=stanza["Package"],
+        version=stanza.get("Version", ""),
+        architecture=stanza.get("Architecture", ""),
+        repository=repository,
+        suite=suite,
+        path=stanza.get("Filename", "").removeprefix("./"),
+        sha256=stanza.get("SHA256", ""),
+    )
 
 
 def _unreachable(repository: AptRepository, why: str, do: str, *, limiting: bool = False) -> NotJudgedError:
