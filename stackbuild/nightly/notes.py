@@ -61,7 +61,8 @@ class Notes:
         Raises:
             InterruptedRunError: The person stopped the run.
         """
-        self.observer.stage(name, self.stack)
+        if name not in self.seconds:
+            self.observer.stage(name, self.stack)
         began = time.monotonic()
         try:
             with disk_full_as_error(Path(self.stack)):

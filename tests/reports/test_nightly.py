@@ -8,8 +8,9 @@ from xml.etree import ElementTree
 import pytest
 
 from stackbuild.findings import Finding, Verdict
-from stackbuild.nightly.model import Outcome, StackNight
+from stackbuild.nightly.model import Night, Outcome, StackNight
 from stackbuild.reports.formats import render_document
+from stackbuild.reports.json_report import committed_schema, report_schema
 from stackbuild.reports.nightly import document_of_night, headline_of, render_night
 from tests.nightly.nights import DRIFT, night, result
 
@@ -95,6 +96,10 @@ def test_an_interrupted_night_says_so() -> None:
 def test_text_of_images_cannot_act_on_a_terminal() -> None:
     evil = SAME.model_copy(update={"summary": "\x1b[2Jgone"})
     assert "\x1b" not in render_night(night(_stack("s", "unchanged", evil)), colour=False)
+
+
+def test_the_committed_schema_is_current() -> None:
+    assert committed_schema("nightly.schema.json") == report_schema(Night)
 
 
 def test_other_formats_have_a_part_for_each_stack() -> None:
