@@ -67,7 +67,8 @@ class AssembleBuilder:
         present = self._engine.layer_chains()
         architecture = request.platform.partition("/")[2]
         began = time.monotonic()
-        with InterimImages(self._engine, base_run_config(lock), architecture, present) as interim:
+        base_tars = base.tars if self._engine.info().containerd_store else None
+        with InterimImages(self._engine, base_run_config(lock), architecture, present, base_tars) as interim:
             order = LayerOrder(request, base, inputs, run, interim, self._engine)
             order.make()
             made = time.monotonic()

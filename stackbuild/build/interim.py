@@ -33,6 +33,8 @@ class InterimImages:
         run_config: How their containers start.
         architecture: As in an image's configuration: amd64.
         present: Diff IDs of each image the engine has.
+        base_tars: Gives the base's tars by diff ID, for an engine that takes no layer by name alone (the
+            containerd store); None for others. There every load carries all layers, so none is worth making early.
     """
 
     def __init__(
@@ -41,11 +43,13 @@ class InterimImages:
         run_config: Mapping[str, Any],
         architecture: str,
         present: Sequence[Sequence[str]] = (),
+        base_tars: Callable[[], Mapping[str, Path]] | None = None,
     ) -> None:
         self._engine = engine
         self._run_config = {key: value for key, value in run_config.items() if key in ("Env", "Cmd")}
         self._architecture = architecture
         self._present = present
+        self._base_tars = base_tars
         self._tags: list[str] = []
         self._by_chain: dict[tuple[str, ...], str] = {}
         self._stop = threading.Event()
@@ -72,14 +76,17 @@ class InterimImages:
         """An image of exactly these layers; loaded once.
 
         Args:
-            layers: In order, the base's first; those the engine has may come without a path.
+            layers: In order, the base's first; the base's may come without a path.
 
         Returns:
             Its name.
         """
         chain = tuple(diff_id for diff_id, _ in layers)
         if chain not in self._by_chain:
-            self._by_chain[chain] = self._load(layers)
+            of_base = self._base_tars() if self._base_tars is not None else {}
+            self._by_chain[chain] = self._load(
+                [(diff_id, of_base.get(diff_id, path)) for diff_id, path in layers]
+            )
         return self._by_chain[chain]
 
     def load_early(self, layers: Sequence[LayerTar], *, base: Callable[[], object]) -> None:
@@ -89,7 +96,7 @@ class InterimImages:
             layers: All layers so far, in order.
             base: Brings the base to the engine; called only when a load begins.
         """
-        if self._early is not None and not self._early.done():
+        if self._base_tars is not None or (self._early is not None and not self._early.done()):
             return
         self.finish_early()
         chain = [diff_id for diff_id, _ in layers]

@@ -115,7 +115,7 @@ def command(
             writer=RegistryWriter(client, observer),
             sources=mirrored,
             judges=lambda pulled: [
-                Scanning(here.site, here.store, path),
+                Scanning(here.site, here.store, path, from_registry=engine.info().containerd_store),
                 Verifying(
                     engine, here.store, sources.target(path, pulled), here.site.policy, selected, fresh
                 ),

@@ -86,7 +86,9 @@ def measure_stability(
     inputs = LockedInputs(request, base, engine=engine, store=store, site=site, observer=observer)
     run = _StabilityRun(store, observer, base.tree)
     architecture = platform.partition("/")[2]
-    with InterimImages(engine, base_run_config(plain), architecture, engine.layer_chains()) as interim:
+    base_tars = base.tars if engine.info().containerd_store else None
+    present = engine.layer_chains()
+    with InterimImages(engine, base_run_config(plain), architecture, present, base_tars) as interim:
         LayerOrder(request, base, inputs, run, interim, engine).make()
     return Stability(tuple(sorted(run.unstable)), tuple(sorted(run.failed)))
 

@@ -29,11 +29,15 @@ class Scanning:
         site: Mirrors and severities.
         store: Remembers scanned layers.
         spec_path: The image's stack, whose lock, target and waivers it is held against; None without one.
+        from_registry: Read layers from the registry, not from the engine that pulled them. With the containerd
+            store a pull leaves out layers that the engine had unpacked before, and ``docker save`` does so then too
+            (seen on 26.1).
     """
 
     site: SiteConfig
     store: Store
     spec_path: Path | None = None
+    from_registry: bool = False
 
     @property
     def name(self) -> str:
@@ -44,7 +48,12 @@ class Scanning:
         """Scan it."""
         now = datetime.now(UTC)
         with open_source(
-            reference, site=self.site, store=self.store, observer=observer, platform=image.platform
+            reference,
+            site=self.site,
+            store=self.store,
+            observer=observer,
+            platform=image.platform,
+            registry=self.from_registry,
         ) as source:
             scan = scan_of(scan_image(source, observer, store=self.store))
         facts = Facts()

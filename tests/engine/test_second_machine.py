@@ -75,8 +75,6 @@ def published(
         assert run(["publish", project.name, project.repository, "-q"]) == 0
         made = Published(project, deb, row, index, apt)
         assert sorted(Path(path).suffix for path in made.asked() if _is_file(path)) == [".deb", ".whl"]
-        index.server.requests.clear()
-        apt.requests.clear()
         yield made
         project.clean()
 
@@ -101,6 +99,8 @@ def test_it_builds_and_publishes_without_a_wheel_or_deb(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     project = published.project
+    for server in (published.index.server, published.apt):
+        server.requests.clear()
     program = newer_engine() if containerd_store else installed_engine()
     settings = {"features": {"containerd-snapshotter": containerd_store}} if containerd_store else {}
     with running_daemon(program, settings=settings, reach=[project.registry.port]) as daemon:
@@ -137,10 +137,17 @@ def test_it_builds_and_publishes_without_a_wheel_or_deb(
         }
         assert published.asked() == []
 
+        # From nothing it makes the very same image.
+        row = _built(project, capfd, "--no-cache")
+        assert row["reused"] == []
+        assert row["diff-ids"] == published.row["diff-ids"]
+        assert row["config-digest"] == report["platforms"][0]["config-digest"]
+        assert any(_is_file(path) for path in published.asked())
 
-def _built(project: Project, capfd: pytest.CaptureFixture[str]) -> dict[str, Any]:
+
+def _built(project: Project, capfd: pytest.CaptureFixture[str], *options: str) -> dict[str, Any]:
     capfd.readouterr()
-    code = run(["build", project.name, "--locked", "--format", "json"])
+    code = run(["build", project.name, "--locked", "--format", "json", *options])
     shown = capfd.readouterr()
     assert code == 0, shown.err
     (row,) = json.loads(shown.out)["stacks"]

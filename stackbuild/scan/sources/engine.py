@@ -117,8 +117,22 @@ class EngineSource:
             for chunk in self._engine.save(self._image.id):
                 copy.write(chunk)
             copy.flush()
-            with ArchiveSource(Path(copy.name), platform=self.describe().platform, trusted=True) as archive:
-                archive.read_layers(wanted, reader, done)
+            try:
+                with ArchiveSource(
+                    Path(copy.name), platform=self.describe().platform, trusted=True
+                ) as archive:
+                    archive.read_layers(wanted, reader, done)
+            except ScanError as error:
+                if error.code != "archive-damaged" or not self._containerd:
+                    raise
+                # A pull leaves out layers that the engine had unpacked before, and so does docker save (26.1).
+                raise NotJudgedError(
+                    "The engine does not hold the image whole, so it cannot be read there.",
+                    code="engine-refused",
+                    where=self._reference,
+                    detail=error.detail,
+                    do="Read it in its registry: stackbuild scan --registry REFERENCE.",
+                ) from error
 
 
 def _history(image: ImageInfo) -> list[dict[str, object]]:
