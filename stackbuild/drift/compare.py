@@ -23,7 +23,9 @@ from stackbuild.scan.sources.interface import ImageSource
 from stackbuild.spec.model import Platform
 from stackbuild.store.store import Store
 
-_OF_THE_BUILD = ("stack", "base", "base_digest")
+# Pins that a side may not know at all, which is not the same as having none.
+_NOT_ALWAYS_KNOWN = ("stack", "base", "base_digest", "glibc")
+_GPU_CODE = "compute_capabilities "
 LEVELS: tuple[Level, ...] = ("pins", "packages", "files")
 
 
@@ -158,12 +160,16 @@ def _comparable_pins(before: Subject, after: Subject) -> tuple[Pins, Pins]:
     """The pins of both without those that one does not know, or knows otherwise.
 
     What was not built by stackbuild does not say of which stack it is, and mostly not on which base. A lock's
-    GPU code is what the facts say of its wheels, an image's is what is in it.
+    GPU code is what the facts say of its wheels, an image's is what is in it; other tools' SBOMs have none.
     """
-    left_out = {name for name in _OF_THE_BUILD if name not in before.pins or name not in after.pins}
+    left_out = {name for name in _NOT_ALWAYS_KNOWN if name not in before.pins or name not in after.pins}
     kinds = {before.side.kind, after.side.kind}
-    if "lock" in kinds and len(kinds) > 1:
-        left_out |= {name for name in (*before.pins, *after.pins) if name.startswith("compute_capabilities ")}
+    silent = any(
+        side.side.kind == "sbom" and not any(name.startswith(_GPU_CODE) for name in side.pins)
+        for side in (before, after)
+    )
+    if silent or ("lock" in kinds and len(kinds) > 1):
+        left_out |= {name for name in (*before.pins, *after.pins) if name.startswith(_GPU_CODE)}
     kept = (
         {name: value for name, value in side.pins.items() if name not in left_out} for side in (before, after)
     )

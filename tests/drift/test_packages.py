@@ -150,9 +150,7 @@ def test_debs_distributions_and_licences_of_images(tmp_path: Path) -> None:
 
 
 def test_a_slim_image_says_nothing_of_the_licences_and_documents_of_debs(tmp_path: Path) -> None:
-    licence = (
-        "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\n\nLicense: GPL-2\n"
-    )
+    licence = "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\n\nLicense: GPL-2\n"
     whole: dict[str, Content] = {
         "var/lib/dpkg/status": deb("tool", "1"),
         "var/lib/dpkg/info/tool.list": "/usr/share/doc/tool/copyright\n/usr/share/tool/x\n",

@@ -210,6 +210,20 @@ def test_another_tools_sbom() -> None:
     assert not compare_sboms(before, before).differs
 
 
+def test_what_another_tool_does_not_list_is_no_move() -> None:
+    properties = [{"name": "stackbuild:gpu-binaries", "value": "sm_80 sm_90"}]
+    os: dict[str, Any] = {"type": "operating-system", "name": "debian", "version": "12"}
+    ours = sbom(
+        {**os, "properties": [{"name": "stackbuild:glibc", "value": "2.36"}]},
+        component("pkg:pypi/torch", "2.13.0+cu126", properties=properties),
+    )
+    theirs = sbom(os, component("pkg:pypi/torch", "2.13.0+cu126"))
+    assert not compare_sboms(ours, theirs).differs
+    other = ours.replace(b"sm_80 sm_90", b"sm_90")
+    (pin,) = compare_sboms(ours, other).pins
+    assert (pin.pin, pin.breaking) == ("compute_capabilities torch", True)
+
+
 NESTED: dict[str, Any] = {"name": "x", "version": "1"}
 for _ in range(20):
     NESTED = {"name": "x", "version": "1", "components": [NESTED]}
