@@ -56,7 +56,9 @@ class MadeUpStack:
         elif chance < 0.08:
             self._lock, self._image = self._random.getrandbits(255), self._random.getrandbits(255)
             self._size += self._random.randrange(-20_000_000, 40_000_000)
-            change = self._drift()
+            change = self._drift().model_copy(
+                update={"levels": ("pins", "packages"), "files": ()}
+            )  # as of two locks
         elif chance < 0.09:
             self._image = self._random.getrandbits(255)
             drift = self._drift()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
-from statistics import median
 
 from stackbuild.findings import Verdict
 from stackbuild.nightly.model import Outcome
@@ -153,10 +152,11 @@ def chart(values: Sequence[float], marked: Sequence[bool]) -> Chart | None:
 
 def _smoothed(values: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
     """The running median; a step stays a step."""
-    return [
-        (number, median(value for _, value in values[max(0, place - _REACH) : place + _REACH + 1]))
-        for place, (number, _) in enumerate(values)
+    around = [
+        sorted(value for _, value in values[max(0, at - _REACH) : at + _REACH + 1])
+        for at in range(len(values))
     ]
+    return [(number, window[len(window) // 2]) for (number, _), window in zip(values, around, strict=True)]
 
 
 def _thinned(values: Sequence[float]) -> list[float]:

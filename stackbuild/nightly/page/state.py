@@ -18,7 +18,7 @@ from stackbuild.reports.summary import GRAVEST_FIRST
 
 _GRAVEST_OUTCOMES = tuple(EXIT_OF_OUTCOME)
 _MOST_CHANGES = 20
-_MOST_TROUBLE = 20
+_MOST_TROUBLE = 10
 
 
 @dataclass(frozen=True)

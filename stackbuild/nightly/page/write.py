@@ -41,6 +41,7 @@ _PACKAGE = "stackbuild.nightly.page"
 _MARK = b'<meta name="generator" content="stackbuild nightly">'
 _MARK_WITHIN = 2048  # bytes
 _STRIP_NIGHTS = 30
+_TROUBLE = frozenset({Verdict.FAIL, Verdict.ERROR, Verdict.WARN})
 _SPARK_NIGHTS = 90
 
 
@@ -196,19 +197,18 @@ def _reports(state: StackState, folder: Path) -> list[tuple[str, str]]:
 
 def _gates(state: StackState) -> tuple[list[GateRow], list[str]]:
     """The gates that were ever anything but PASS or SKIP, the newest trouble first; and the names of the others."""
-    codes = dict.fromkeys(code for point in state.points for code in point.verdicts)
+    # Most nights share one set of verdicts, so that few sets tell of all of them.
+    sets = {id(point.verdicts): point.verdicts for point in state.points}.values()
     rows, steady = [], []
-    for code in codes:
-        verdicts = [point.verdicts.get(code) for point in state.points]
-        if not {Verdict.FAIL, Verdict.ERROR, Verdict.WARN} & set(verdicts):
+    for code in dict.fromkeys(code for verdicts in sets for code in verdicts):
+        if not any(verdicts.get(code) in _TROUBLE for verdicts in sets):
             steady.append(code)
             continue
-        trouble = next(
-            number for number, verdict in enumerate(verdicts) if verdict in (Verdict.FAIL, Verdict.ERROR, Verdict.WARN)
-        )  # fmt: skip
-        shapes = [verdict_shape(verdict) for verdict in reversed(verdicts)]
-        rows.append((trouble, GateRow(code, strip(shapes), _counted(verdicts))))
-    return [row for _, row in sorted(rows, key=lambda found: (found[0], found[1].code))], sorted(steady)
+        found = [point.verdicts.get(code) for point in state.points]
+        newest = next(number for number, verdict in enumerate(found) if verdict in _TROUBLE)
+        shapes = [verdict_shape(verdict) for verdict in reversed(found)]
+        rows.append((newest, GateRow(code, strip(shapes), _counted(found))))
+    return [row for _, row in sorted(rows, key=lambda row: (row[0], row[1].code))], sorted(steady)
 
 
 def _counted(verdicts: Sequence[Verdict | None]) -> str:
