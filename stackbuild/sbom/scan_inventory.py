@@ -84,19 +84,18 @@ class _ScanInventory:
 
     def _package(self, package: SystemPackage) -> Item:
         kind: SystemKind = package.kind  # type: ignore[assignment] # the scan has no other kinds
-        purl = system_purl(
-            kind,
-            package.name,
-            package.version,
-            package.architecture,
-            os_id=self._scan.os.id,
-            os_version=self._scan.os.version_id,
+        release = self._scan.os
+        named = (kind, package.name, package.version, package.architecture)
+        purl = (
+            system_purl(*named, os_id=release.id, os_version=release.version_id)
+            if is_purl_name(package.name)
+            else None
         )
         return Item(
             "library",
             package.name,
             package.version,
-            purl if is_purl_name(package.name) else None,
+            purl,
             # conda has one package in many environments, the system's database has each once.
             location=f"/{package.database}" if kind == "conda" else "",
             licences=package.licences,

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from stackbuild.errors import ScanError
 from stackbuild.scan.elf_record import Library
 from stackbuild.scan.image_files import ImageFiles
 
@@ -21,6 +22,8 @@ _TRIPLETS = {"x86_64": "x86_64-linux-gnu", "aarch64": "aarch64-linux-gnu", "i386
 _MOST_INCLUDES = 1024
 # Bounds following RPATH from library to library in an image made to make that endless.
 _MOST_LOADS = 20_000
+# An image of torch, ONNX Runtime and all their CUDA needs 10,000; a search takes some ten microseconds.
+_MOST_SEARCHES = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +61,14 @@ class Loader:
         )
         self.configured = _configured(files)
         self._known: dict[tuple[str, str, str], Found | None] = {}
+        self._searches = 0
 
     def find(self, name: str, user: Library) -> Found | None:
-        """What ``user`` gets for a DT_NEEDED entry; None when nothing is found for its machine."""
+        """What ``user`` gets for a DT_NEEDED entry; None when nothing is found for its machine.
+
+        Raises:
+            ScanError: ``layer-too-large``: the image was made so that searching does not end.
+        """
         if "/" in name:
             return self._in_folder(name.rpartition("/")[0], name.rpartition("/")[2], "path", user)
         elf = user.elf
@@ -140,6 +148,14 @@ class Loader:
         return None
 
     def _in_folder(self, folder: str, name: str, by: str, user: Library) -> Found | None:
+        self._searches += 1
+        if self._searches > _MOST_SEARCHES:
+            raise ScanError(
+                f"its libraries name more than {_MOST_SEARCHES:,} places to search",
+                code="layer-too-large",
+                where=user.path,
+                do="Look at what makes them; no image that is meant to be used has so many.",
+            )
         path = self._files.resolve(f"{folder.strip('/')}/{name}")
         if path is None:
             return None

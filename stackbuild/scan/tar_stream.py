@@ -147,7 +147,7 @@ class TarStream:
         if kind == "file" and header[156:157] == b"\0" and name.endswith("/"):
             kind = "dir"  # as the oldest tars wrote directories
         size = _number(header[124:136])
-        if size is None or size < 0:
+        if size is None or not 0 <= size < 10**_MOST_DIGITS:
             raise self._damaged(f"the header at byte {self._at - BLOCK} has no size")
         if kind not in ("file", "other"):
             size = 0

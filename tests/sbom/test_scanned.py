@@ -320,6 +320,12 @@ def test_what_nobody_owns_is_listed_and_what_cannot_be_known_is_said() -> None:
     assert "a-1.dist-info/sboms/a.cdx.json was found and could not be read" in said
 
 
+def test_a_package_without_a_name_that_can_be_written_has_no_purl() -> None:
+    status = "Package: /\nStatus: install ok installed\nVersion: 1\n\n"
+    found = written({"etc/os-release": "ID=debian\nVERSION_ID=12\n", "var/lib/dpkg/status": status})
+    assert "purl" not in component(found, "/")
+
+
 def test_an_image_with_nothing_in_it() -> None:
     found = written({"a": "b"})
     assert found.get("components", []) == []

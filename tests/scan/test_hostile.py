@@ -13,6 +13,7 @@ from stackbuild.errors import ScanError
 from stackbuild.facts.tables import Facts
 from stackbuild.reports.console import render_console
 from stackbuild.reports.json_report import render_json
+from stackbuild.scan import loader
 from stackbuild.scan.gates.judge import Expectations, judge_scan
 from stackbuild.scan.report import scan_report
 from stackbuild.scan.scan import scan_of
@@ -89,6 +90,21 @@ def test_libraries_that_load_each_other_in_circles_end():
         for number in range(12)
     }
     assert json.loads(reported(files))["complete"] is True
+
+
+def test_libraries_that_name_a_hundred_folders_each_are_refused_before_all_are_searched(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(loader, "_MOST_SEARCHES", 50_000)
+    names = [f"lib{number}.so" for number in range(100)]
+    folders = ":".join(f"/opt/{number}" for number in range(100))
+    files: dict[str, Content] = {
+        f"opt/x/{number}.so": make_elf(soname=f"{number}.so", needed=names, runpath=folders)
+        for number in range(30)
+    }
+    with pytest.raises(ScanError, match="places to search") as caught:
+        reported(files)
+    assert caught.value.code == "layer-too-large"
 
 
 def test_text_files_overwritten_at_random_give_a_report():

@@ -231,6 +231,8 @@ def test_sizes_beyond_any_disk_are_damage_and_not_waited_for():
     block = header("x", len(record), tarfile.XHDTYPE) + record + bytes(-len(record) % 512)
     with pytest.raises(ScanError, match="damaged"):
         scan_tar(tar_of([block, header("opt/large.bin"), bytes(4096)]))
+    with pytest.raises(ScanError, match="damaged"):
+        scan_tar(io.BytesIO(header("opt/large.bin", 1 << 80) + bytes(4096)), seekable=True)
 
 
 def test_an_image_of_a_thousand_layers_is_refused():
