@@ -40,6 +40,7 @@ def judged(*created_by: str) -> list[Finding]:
             "|1 TOKEN= /bin/sh -c curl https://x.example/rustup.sh | sh -s -- -y",
             "https://x.example/rustup.sh",
         ),
+        ("/bin/sh -c curl http://192.0.2.7/install | sh", "http://192.0.2.7/install"),
         ('/bin/sh -c sh -c "$(curl -fsSL https://x.example/install.sh)"', "https://x.example/install.sh"),
         ("/bin/sh -c bash <(curl -s https://x.example/i.sh) --yes", "https://x.example/i.sh"),
         ("/bin/sh -c curl -sSL https://install.example.org | python3 -", "https://install.example.org"),

@@ -66,7 +66,12 @@ def unpinned_urls(command: str) -> tuple[str, ...]:
         for pattern in _RUNS_WHAT_IT_FETCHES
         for match in pattern.finditer(command)
     ]
-    return tuple(dict.fromkeys(url for _, url in sorted(found) if not _PINNED.search(url)))
+    return tuple(dict.fromkeys(url for _, url in sorted(found) if not _PINNED.search(_path(url))))
+
+
+def _path(url: str) -> str:
+    """What comes after the host: the digits of an address say nothing of a version."""
+    return url.split("/", 3)[3] if url.count("/") > 2 else ""
 
 
 def _commands(scan: Scan) -> Sequence[str]:
