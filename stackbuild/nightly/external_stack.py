@@ -8,20 +8,17 @@ from dataclasses import dataclass
 from stackbuild.engine.docker_engine import Engine
 from stackbuild.engine.models import ImageInfo
 from stackbuild.errors import LockError
+from stackbuild.nightly.case import Case
 from stackbuild.nightly.comparing import Tonight, differs, explained
-from stackbuild.nightly.ground import Ground, NightOptions
-from stackbuild.nightly.history.history import History
 from stackbuild.nightly.image_names import ImageNames
 from stackbuild.nightly.inputs import check_inputs
 from stackbuild.nightly.inputs_base import external_digest
 from stackbuild.nightly.judging import aging_of, judge_image
-from stackbuild.nightly.notes import Notes
 from stackbuild.nightly.outcome import outcome_of_inputs
 from stackbuild.nightly.reference import Reference, known_digest, last_image
 from stackbuild.publish.annotations import pins_that_hold
 from stackbuild.publish.image_reference import split_reference
 from stackbuild.registry.client import RegistryClient
-from stackbuild.spec.load import LoadedSpec
 from stackbuild.verification.target import supported_platform
 
 
@@ -30,18 +27,10 @@ class ExternalStack:
     """A stack that others build.
 
     Attributes:
-        stack: The spec.
-        ground: What the night works with.
-        options: How it is run.
-        history: Earlier nights.
-        notes: Where everything is noted.
+        case: The stack.
     """
 
-    stack: LoadedSpec
-    ground: Ground
-    options: NightOptions
-    history: History
-    notes: Notes
+    case: Case
 
     def run(self) -> None:
         """Judge the stack; its trouble is noted, not raised.
@@ -49,30 +38,30 @@ class ExternalStack:
         Raises:
             InterruptedRunError: The person stopped the run.
         """
-        notes = self.notes
+        notes = self.case.notes
         notes.found["external"] = True
         with ExitStack() as closing:
             engine = None
             with notes.stage("engine"):
-                engine = closing.enter_context(self.ground.connect())
+                engine = closing.enter_context(self.case.ground.connect())
                 notes.found["platform"] = supported_platform(engine.platform())
             digest = self._asked()
             if engine is not None and digest:
                 self._with_image(engine, digest)
         with notes.stage("aging"):
-            notes.judged(aging_of(self.stack.spec, None, self.ground))
+            notes.judged(aging_of(self.case.stack.spec, None, self.case.ground))
 
     def _asked(self) -> str:
         """Ask the registry; returns the digest that the stack's reference has tonight, empty when it has none."""
-        notes = self.notes
+        notes = self.case.notes
         with notes.stage("inputs"):
             findings = check_inputs(
-                self.stack,
+                self.case.stack,
                 None,
-                site=self.ground.site,
-                store=self.ground.store,
-                observer=self.ground.observer,
-                known_digest=known_digest(self.history, self.stack.spec.name),
+                site=self.case.ground.site,
+                store=self.case.ground.store,
+                observer=self.case.ground.observer,
+                known_digest=known_digest(self.case.history, self.case.stack.spec.name),
             )
             notes.asked(findings, outcome_of_inputs(findings))
             notes.found["registry_digest"] = digest = external_digest(findings)
@@ -80,13 +69,13 @@ class ExternalStack:
         return ""
 
     def _with_image(self, engine: Engine, digest: str) -> None:
-        notes, names = self.notes, ImageNames(self.stack.spec.name)
+        notes, names = self.case.notes, ImageNames(self.case.stack.spec.name)
         reference = image = None
         with notes.stage("pull"):
             reference = last_image(
-                self.history,
+                self.case.history,
                 engine,
-                stack=self.stack.spec.name,
+                stack=self.case.stack.spec.name,
                 platform=notes.found["platform"],
                 names=(names.last,),
             )
@@ -108,41 +97,41 @@ class ExternalStack:
         judge_image(
             engine,
             notes.found.get("image", image.id),
-            self.stack.path,
+            self.case.stack.path,
             notes.found["platform"],
-            self.ground,
-            self.options,
+            self.case.ground,
+            self.case.options,
             notes,
-            tars=self.ground.store,
+            tars=self.case.ground.store,
         )
 
     def _pulled(self, engine: Engine, digest: str) -> ImageInfo:
         """The image for the engine's platform, pulled by its own digest: by an index's the engine takes any."""
-        platform = self.notes.found["platform"]
-        repository, _, _ = split_reference(self.stack.spec.external or "")
-        site = self.ground.site
+        platform = self.case.notes.found["platform"]
+        repository, _, _ = split_reference(self.case.stack.spec.external or "")
+        site = self.case.ground.site
         with RegistryClient(site.registries, ca_bundle=site.ca_bundle) as client:
             found = client.resolve_digest(repository, digest)
             own = found.platforms.get(platform) if found is not None else None
             if own is None:
                 raise LockError(
-                    f"{self.stack.spec.external} has no image for {platform}",
+                    f"{self.case.stack.spec.external} has no image for {platform}",
                     code="no-such-platform",
-                    where=self.stack.spec.name,
+                    where=self.case.stack.spec.name,
                     do="Judge it on a machine of its own platform.",
                 )
             reference = f"{client.endpoint(repository).reference}@{own}"
-        return engine.pull(reference, platform=platform, observer=self.ground.observer)
+        return engine.pull(reference, platform=platform, observer=self.case.ground.observer)
 
     def _hold_against(self, engine: Engine, image: ImageInfo, reference: Reference) -> None:
-        self.notes.found["compared_with"] = reference.name
-        tonight = Tonight(image.id, self.stack.spec.name, image.id, image.diff_ids)
+        self.case.notes.found["compared_with"] = reference.name
+        tonight = Tonight(image.id, self.case.stack.spec.name, image.id, image.diff_ids)
         if not tonight.equals(reference):
-            drift = explained(engine, tonight, reference, self.ground, tars=self.ground.store)
-            if self.options.accept or not differs(drift):
-                self.notes.changed(drift)
+            drift = explained(engine, tonight, reference, self.case.ground, tars=self.case.ground.store)
+            if self.case.options.accept or not differs(drift):
+                self.case.notes.changed(drift)
             else:
-                self.notes.drifted(drift)
+                self.case.notes.drifted(drift)
 
 
 def _forget(engine: Engine, image_id: str) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from stackbuild import __version__
 from stackbuild.errors import InterruptedRunError, NotJudgedError, StackbuildError
 from stackbuild.findings import Finding, Verdict
+from stackbuild.nightly.case import Case
 from stackbuild.nightly.clean_store import sweep_clean_stores
 from stackbuild.nightly.external_stack import ExternalStack
 from stackbuild.nightly.ground import Ground, NightOptions
@@ -130,7 +131,7 @@ class _Run:
                 notes.stack = stack.spec.name
                 with self.ground.store.lock(f"nightly {notes.stack}", observer=self.ground.observer):
                     kind = ExternalStack if stack.spec.external is not None else OwnStack
-                    kind(stack, self.ground, self.options, self.history, notes).run()
+                    kind(Case(stack, self.ground, self.options, self.history, notes)).run()
             with notes.stage("reports"):
                 notes.found["reports"] = dict(self.ground.keep(notes.stack, notes.documents))
         except InterruptedRunError:

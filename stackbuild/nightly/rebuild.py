@@ -1,0 +1,208 @@
+"""Building a stack anew in an empty store, holding the image against what it must equal, and judging it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+
+from stackbuild.build.interface import BuiltImage
+from stackbuild.build.stack import BuildOptions, build_stack
+from stackbuild.engine.docker_engine import Engine
+from stackbuild.errors import NotJudgedError
+from stackbuild.findings import Verdict
+from stackbuild.layers.files import files_sha256
+from stackbuild.lock.file import lock_sha256
+from stackbuild.lock.model import Lock
+from stackbuild.nightly.case import Case
+from stackbuild.nightly.clean_store import clean_store
+from stackbuild.nightly.comparing import Tonight, explained
+from stackbuild.nightly.image_names import ImageNames
+from stackbuild.nightly.judging import judge_image
+from stackbuild.nightly.lock_change import change_of_lock, remember_lock
+from stackbuild.nightly.reference import image_of_inputs, last_image, reference_of_rebuild
+from stackbuild.nightly.reproduced import judge_rebuild, not_rebuilt
+from stackbuild.publish.inputs import stack_inputs
+from stackbuild.publish.pin_list import PinList, pin_list
+from stackbuild.publish.tags import image_tags
+from stackbuild.sbom.stack import stack_sbom
+from stackbuild.spec.model import Platform
+from stackbuild.store.store import Store
+
+
+@dataclass(frozen=True)
+class Rebuild:
+    """The part of a stack's night that needs the engine.
+
+    Attributes:
+        case: The stack.
+        lock: Its lock, current.
+        platform: The engine's, which is rebuilt.
+        engine: Builds and runs.
+    """
+
+    case: Case
+    lock: Lock
+    platform: Platform
+    engine: Engine
+
+    def judge(self, *, why_not: str) -> None:
+        """Rebuild, compare and judge; in a quick night judge the image that is there.
+
+        Args:
+            why_not: Why its inputs do not allow a rebuild; empty when they do.
+        """
+        case, notes = self.case, self.case.notes
+        pins = None
+        with notes.stage("lock"):
+            pins = self._identity()
+        if pins is None:
+            return
+        if not case.options.rebuild:
+            notes.findings.append(not_rebuilt(pins.stack, "a quick night was asked for"))
+            self._judge_what_is_there(pins)
+        elif why_not:
+            notes.findings.append(not_rebuilt(pins.stack, why_not))
+        else:
+            with self._workplace() as clean:
+                if clean is not None:
+                    self._rebuilt(pins, clean)
+
+    def _judge_what_is_there(self, pins: PinList) -> None:
+        """Judge the image that was built from this lock, or that the last night left."""
+        notes = self.case.notes
+        image = None
+        with notes.stage("scan"):
+            names = (image_tags(pins)[0], ImageNames(pins.stack).last)
+            image = image_of_inputs(self.engine, pins, names)
+            if image is None:
+                raise NotJudgedError(
+                    "The engine has no image of this lock.",
+                    code="image-missing",
+                    where=names[0],
+                    do=f"Run `stackbuild build {pins.stack}`, or a night with a rebuild.",
+                )
+        if image is not None:
+            notes.found["image"] = image
+            self._judge(image, self.case.ground.store)
+
+    def _identity(self) -> PinList:
+        """Note what the stack stands for tonight."""
+        case, notes = self.case, self.case.notes
+        spec, folder = case.stack.spec, case.stack.folder
+        pins = pin_list(
+            spec,
+            self.lock.platforms[self.platform],
+            files_sha256(spec, folder),
+            lock_sha256=lock_sha256(self.lock),
+        )
+        last = case.history.last(spec.name, platform=self.platform)
+        change = change_of_lock(last, self.lock, pins, case.ground.store)
+        if change is not None:
+            notes.changed(change)
+        remember_lock(self.lock, case.ground.store)
+        notes.found["pins"] = pins.model_dump(mode="json", by_alias=True, exclude_none=True)
+        notes.found["inputs_sha256"] = stack_inputs(case.stack, self.lock, self.platform, case.ground.environ)
+        return pins
+
+    @contextmanager
+    def _workplace(self) -> Iterator[Store | None]:
+        """An empty store, and a name for an image that is not judged yet; None where there can be neither."""
+        case = self.case
+        with ExitStack() as held:
+            clean = None
+            with case.notes.stage("rebuild"):
+                area = case.ground.stores_area(case.options)
+                held.enter_context(ImageNames(case.stack.spec.name).unfinished(self.engine))
+                clean = held.enter_context(clean_store(area))
+            yield clean
+
+    def _rebuilt(self, pins: PinList, clean: Store) -> None:
+        case, notes = self.case, self.case.notes
+        names = ImageNames(pins.stack)
+        built = None
+        with notes.stage("rebuild"):
+            built = self._build(names, clean)
+        if built is None:
+            return
+        image = built.image_id
+        with notes.stage("compare"):
+            tonight = Tonight(built.image_id, pins.stack, built.config_digest, built.diff_ids)
+            drifted = self._compared_with_reference(tonight, pins, clean)
+            image = names.settle(self.engine, built.image_id, drifted=drifted)
+            notes.found["image"] = image
+        self._judge(image, clean)
+        with notes.stage("sbom"):
+            notes.documents["sbom.json"] = stack_sbom(
+                case.stack,
+                self.lock,
+                self.platform,
+                site=case.ground.site,
+                store=clean,
+                observer=case.ground.observer,
+                config_digest=built.config_digest,
+            )
+
+    def _compared_with_reference(self, tonight: Tonight, pins: PinList, clean: Store) -> bool:
+        """Hold the rebuilt image against what it must equal; True for drift."""
+        case, notes = self.case, self.case.notes
+        names = ImageNames(pins.stack)
+        reference = reference_of_rebuild(
+            case.history,
+            self.engine,
+            pins=pins,
+            platform=self.platform,
+            inputs_sha256=notes.found["inputs_sha256"],
+            names=(names.last, image_tags(pins)[0]),
+        )
+        difference = None
+        if reference is not None:
+            notes.found["compared_with"] = reference.name
+            if not tonight.equals(reference):
+                difference = explained(self.engine, tonight, reference, case.ground, tars=clean)
+        finding = judge_rebuild(tonight, reference, difference, accepted=case.options.accept)
+        notes.findings.append(finding)
+        if finding.verdict is Verdict.FAIL and difference is not None:
+            notes.drifted(difference)
+            return True
+        if difference is not None:
+            notes.changed(difference)
+        elif reference is None and "change" not in notes.found:
+            self._explain_change(tonight, names, clean)
+        return False
+
+    def _explain_change(self, tonight: Tonight, names: ImageNames, clean: Store) -> None:
+        """The lock is the last night's, yet spec, files or stackbuild are not: say what that changed."""
+        last = last_image(
+            self.case.history, self.engine, stack=tonight.stack, platform=self.platform, names=(names.last,)
+        )
+        if last is not None and not tonight.equals(last):
+            self.case.notes.changed(explained(self.engine, tonight, last, self.case.ground, tars=clean))
+
+    def _build(self, names: ImageNames, clean: Store) -> BuiltImage:
+        case = self.case
+        built = build_stack(
+            case.stack,
+            self.lock,
+            engine=self.engine,
+            store=clean,
+            site=case.ground.site,
+            options=BuildOptions(tags=(names.new,)),
+            environ=case.ground.environ,
+            observer=case.ground.observer,
+        )
+        case.notes.found["config_digest"] = built.config_digest
+        case.notes.found["diff_ids"] = built.diff_ids
+        return built
+
+    def _judge(self, image: str, tars: Store) -> None:
+        judge_image(
+            self.engine,
+            image,
+            self.case.stack.path,
+            self.platform,
+            self.case.ground,
+            self.case.options,
+            self.case.notes,
+            tars=tars,
+        )
