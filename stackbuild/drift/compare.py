@@ -10,7 +10,7 @@ from stackbuild.drift.lock_subject import lock_subject
 from stackbuild.drift.metadata import metadata_differences
 from stackbuild.drift.model import Drift, Level
 from stackbuild.drift.packages import compare_packages
-from stackbuild.drift.pins import Pins, compare_pins
+from stackbuild.drift.pins import Pins, compare_pins, is_of_configuration
 from stackbuild.drift.replaced import replaced_packages, with_replaced
 from stackbuild.drift.sbom_subject import sbom_subject
 from stackbuild.drift.subject import Subject
@@ -25,6 +25,7 @@ from stackbuild.store.store import Store
 
 # Pins that a side may not know at all, which is not the same as having none.
 _NOT_ALWAYS_KNOWN = ("stack", "base", "base_digest", "glibc")
+_ENTRYPOINT = "entrypoint"  # known wherever a configuration is
 _GPU_CODE = "compute_capabilities "
 LEVELS: tuple[Level, ...] = ("pins", "packages", "files")
 
@@ -159,10 +160,13 @@ def _require_one_platform(before: Subject, after: Subject) -> None:
 def _comparable_pins(before: Subject, after: Subject) -> tuple[Pins, Pins]:
     """The pins of both without those that one does not know, or knows otherwise.
 
-    What was not built by stackbuild does not say of which stack it is, and mostly not on which base. A lock's
-    GPU code is what the facts say of its wheels, an image's is what is in it; other tools' SBOMs have none.
+    A folder has no configuration. What was not built by stackbuild does not say of which stack it is, and mostly
+    not on which base. A lock's GPU code is what the facts say of its wheels, an image's is what is in it; other
+    tools' SBOMs have none.
     """
     left_out = {name for name in _NOT_ALWAYS_KNOWN if name not in before.pins or name not in after.pins}
+    if any(side.side.kind == "image" and _ENTRYPOINT not in side.pins for side in (before, after)):
+        left_out |= {name for name in (*before.pins, *after.pins) if is_of_configuration(name)}
     kinds = {before.side.kind, after.side.kind}
     silent = any(
         side.side.kind == "sbom" and not any(name.startswith(_GPU_CODE) for name in side.pins)

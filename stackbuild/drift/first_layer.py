@@ -27,6 +27,8 @@ def first_layer(before: Subject, after: Subject, packages: Sequence[PackageChang
     if before.image is None or after.image is None:
         return None
     then, now = (side.image.scan.files.description for side in (before, after) if side.image is not None)
+    if not all((*then.diff_ids, *now.diff_ids)):
+        return None  # a folder is no layer
     number = next(
         (
             place
@@ -35,7 +37,7 @@ def first_layer(before: Subject, after: Subject, packages: Sequence[PackageChang
         ),
         min(len(then.diff_ids), len(now.diff_ids)),
     )
-    if number == max(len(then.diff_ids), len(now.diff_ids)) or not any((*then.diff_ids, *now.diff_ids)):
+    if number == max(len(then.diff_ids), len(now.diff_ids)):
         return None
     old, new = (side.diff_ids[number] if number < len(side.diff_ids) else "" for side in (then, now))
     commands = tuple(side.commands[number] if number < len(side.commands) else "" for side in (then, now))

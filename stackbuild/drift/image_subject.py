@@ -41,8 +41,9 @@ def image_subject(source: ImageSource, scan: Scan) -> Subject:
         # GPU code is always measured: the facts know what a wheel was published with, not what is in this image.
         **{name: value for name, value in told.items() if not name.startswith("compute_capabilities")},
         **_compute_capabilities(scan),
-        **config_pins(description.run_config, description.environment, description.labels),
     }
+    if "config" in description.config:  # a folder has none
+        pins |= config_pins(description.run_config, description.environment, description.labels)
     return Subject(
         side=Side(
             name=description.name,

@@ -146,6 +146,11 @@ def config_pins(
     return found | {f"label {name}": value for name, value in labels.items() if name not in _OF_THE_BUILD}
 
 
+def is_of_configuration(pin: str) -> bool:
+    """Whether a pin says how containers start, which only an image's configuration does."""
+    return pin.startswith(("env ", "label ")) or pin in _CONFIGURATION
+
+
 def _same(name: str, before: str, after: str) -> bool:
     if before == after:
         return True
@@ -155,10 +160,13 @@ def _same(name: str, before: str, after: str) -> bool:
     return longer[: len(shorter)] == shorter
 
 
+_CONFIGURATION = (
+    *("entrypoint", "cmd", "user", "workdir", "ports", "volumes", "stop_signal", "healthcheck", "shell"),
+)
 _ORDER = (
     *("stack", "os", "base", "base_digest", "glibc", "python", "driver_floor", "cuda", "cudnn", "nccl"),
     *("torch", "torch_variant", "onnxruntime", "onnxruntime_package", "tensorrt", "compute_capabilities"),
-    *("entrypoint", "cmd", "user", "workdir", "ports", "volumes", "stop_signal", "healthcheck", "shell"),
+    *_CONFIGURATION,
 )
 _RANKS = {name: number for number, name in enumerate((*_ORDER, "env", "label"))}
 

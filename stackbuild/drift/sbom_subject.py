@@ -18,7 +18,7 @@ from stackbuild.errors import NotJudgedError
 from stackbuild.scan.readers.text import plain
 
 # The SBOM of a 6 GB image has 10 MB; what is larger by far was not written about an image.
-LARGEST = 256 << 20
+LARGEST = 64 << 20
 _OURS = "stackbuild:"
 _DEEPEST = 8
 _MOST = 500_000

@@ -90,6 +90,22 @@ def test_no_difference_is_0_whatever_the_form(two: tuple[str, str], folder: Path
         assert run(["diff", str(layout), str(one), "-q", "--no-store"]) == 0
 
 
+def test_a_folder_has_files_and_no_configuration(
+    folder: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    (folder / "root/etc").mkdir(parents=True)
+    (folder / "root/etc/os-release").write_text(str(OS["etc/os-release"]))
+    (folder / "root/etc/os-release").chmod(0o644)
+    (folder / "root/etc").chmod(0o755)
+    archive(folder / "a.tar", layer_tar({"etc": None, **OS}), Env=["A=1"], User="7")
+    (folder / "root/etc/more").write_text("1")
+    assert run(["diff", "a.tar", "root", "-q", "--format", "json"]) == 6
+    drift = Drift.model_validate_json(capfdbinary.readouterr().out)
+    # Whoever runs this owns the folder.
+    assert [file.path for file in drift.files if file.what != ("owner",)] == ["/etc/more"]
+    assert (drift.pins, drift.first_layer) == ((), None)
+
+
 def test_a_level_may_be_enough(two: tuple[str, str], folder: Path) -> None:
     same = ours(folder / "c.tar", layers("1.26.4", {"srv/app/m.ini": "a=3\n"}), lock="1" * 64)
     assert run(["diff", two[0], str(same), "-q"]) == 6

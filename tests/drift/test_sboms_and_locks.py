@@ -16,6 +16,7 @@ from stackbuild.errors import LockError, NotJudgedError
 from stackbuild.lock.file import read_lock
 from stackbuild.lock.model import (
     BootstrapBaseLock,
+    ImageBaseLock,
     Lock,
     LockedDeb,
     LockedWheel,
@@ -32,6 +33,7 @@ from stackbuild.spec.model import Platform
 from tests.drift.images import OS, archive, deb, dist
 from tests.support.elf import make_elf, make_fatbin
 from tests.support.layer_tars import layer_tar
+from tests.support.nvidia_config import nvidia_configuration
 
 PLATFORM: Platform = "linux/amd64"
 STACKS = Path(__file__).parents[2] / "stacks"
@@ -115,6 +117,32 @@ def test_two_locks() -> None:
     with pytest.raises(LockError) as caught:
         compare_locks(before, after, "linux/arm64")
     assert caught.value.code == "platform-not-locked"
+
+
+def test_what_the_bases_of_two_locks_ask_of_the_host() -> None:
+    def on_cuda(tag: str) -> Lock:
+        base = ImageBaseLock(
+            image="nvidia/cuda",
+            tag=tag,
+            index_digest=f"sha256:{'6' * 64}",
+            platform_digest=f"sha256:{'7' * 64}",
+            config_digest=f"sha256:{'8' * 64}",
+            diff_ids=(f"sha256:{'9' * 64}",),
+            config={"config": nvidia_configuration(tag)},
+            created="2026-01-01T00:00:00Z",
+        )
+        made = lock(wheel("numpy", "2.1.0"))
+        platform = made.platforms[PLATFORM].model_copy(update={"base": base})
+        return made.model_copy(update={"platforms": {PLATFORM: platform}})
+
+    drift = compare_locks(on_cuda("12.6.3-base-ubuntu24.04"), on_cuda("13.0.3-base-ubuntu24.04"), PLATFORM)
+    assert [pin.pin for pin in drift.pins] == ["base", "driver_floor", "cuda", "env NVIDIA_REQUIRE_CUDA"]
+    assert [pin.pin for pin in drift.pins if pin.breaking] == [
+        "driver_floor",
+        "cuda",
+        "env NVIDIA_REQUIRE_CUDA",
+    ]
+    assert drift.unknown == ("Which packages the base of demo holds is not in its lock.",)
 
 
 def test_the_shipped_locks_say_what_tells_the_stacks_apart() -> None:

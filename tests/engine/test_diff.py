@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import gzip
+import json
+
 import pytest
 
 from stackbuild.cli.main import run
 from stackbuild.drift.model import Drift
 from tests.engine.publishing import Project
+from tests.support.layer_tars import image_config, layer_tar
 
 pytestmark = pytest.mark.engine
 
@@ -83,3 +87,22 @@ def test_an_imported_image_builds_to_the_same_packages(project: Project) -> None
         f"label org.opencontainers.image.{name}" for name in ("source", "description")
     }
     assert code == 6  # the stack's name is a pin
+
+
+def test_images_in_a_registry_are_compared_without_pulling(project: Project) -> None:
+    repository = f"{project.name}/compared"
+    shared = layer_tar({"etc": None, "etc/os-release": "ID=debian\nVERSION_ID=12\n"})
+    refs = []
+    for tag, content in (("1", "one"), ("2", "two")):
+        tars = [shared, layer_tar({"srv": None, "srv/f": content})]
+        config = json.dumps(image_config(tars)).encode()
+        made = project.registry.put_image(repository, config, [gzip.compress(tar, mtime=0) for tar in tars])
+        project.registry.put_index(repository, tag, {"linux/amd64": made})
+        refs.append(f"{project.registry.address}/{repository}:{tag}")
+    code, drift = diff(project, *refs)
+    assert code == 6
+    assert [(file.path, file.what) for file in drift.files] == [("/srv/f", ("content",))]
+    assert drift.first_layer is not None
+    assert (drift.first_layer.number, drift.first_layer.maker) == (2, "step 1")
+    assert all(project.engine.image(ref) is None for ref in refs)
+    assert diff(project, refs[0], refs[0])[0] == 0
