@@ -137,23 +137,28 @@ def command(
         junit = page / "nightly.xml"
     started = datetime.now(UTC)
     id_ = night_id(started)
-    with observed(quiet=quiet) as observer, History(history_file, observer=observer) as history:
-        night = run_night(
-            specs,
-            id_=id_,
-            started=started,
-            ground=_ground(here, observer, started, _keeper(kept / id_, folder)),
-            options=options,
-            history=history,
-        )
-        if night.stacks:
-            history.add(night)
-        if page is not None:
-            from stackbuild.nightly.page.write import write_page
+    night = None
+    try:
+        with observed(quiet=quiet) as observer, History(history_file, observer=observer) as history:
+            night = run_night(
+                specs,
+                id_=id_,
+                started=started,
+                ground=_ground(here, observer, started, _keeper(kept / id_, folder)),
+                options=options,
+                history=history,
+            )
+            if night.stacks:
+                history.add(night)
+            if page is not None:
+                from stackbuild.nightly.page.write import write_page
 
-            write_page(history, page, now=datetime.now(UTC))
+                write_page(history, page, now=datetime.now(UTC))
+    finally:
+        # What a night found is told even where it cannot be remembered.
+        if night is not None:
+            _write(night, format_, output, junit, specs, strict=strict, verbose=verbose)
     _forget_reports(kept, keep)
-    _write(night, format_, output, junit, specs, strict=strict, verbose=verbose)
     if night.interrupted:
         raise KeyboardInterrupt
     click.get_current_context().exit(int(night.exit_code))

@@ -72,3 +72,16 @@ def test_reports_of_old_nights_go_and_nothing_else(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir() if path.name != "store") == sorted(
         ["mine", "20261101T021500Z-mine", *kept]
     )
+
+
+def test_a_night_that_cannot_be_remembered_is_told_all_the_same(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "stacks").mkdir()
+    write_stack(tmp_path / "stacks", "a")
+    (tmp_path / "page").mkdir()
+    (tmp_path / "page/stacks").write_text("a file where the pages of the stacks should go")
+    assert run(["nightly", "a", "--page", "page", "-q"]) == 2
+    shown = capsys.readouterr()
+    assert "spec-or-lock" in shown.out
+    assert "[output-unwritable]" in shown.err
