@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +18,7 @@ from stackbuild.scan.sources.engine import EngineSource
 from stackbuild.scan.sources.registry import RegistrySource
 from stackbuild.store.store import Store
 from tests.support.elf import make_elf
-from tests.support.layer_tars import SILENT, image_config, layer_tar
+from tests.support.layer_tars import SILENT, Compression, compressed, image_config, layer_tar
 from tests.support.registry import Registry
 
 pytestmark = pytest.mark.engine
@@ -47,8 +48,6 @@ LAYERS = (
 
 @pytest.fixture
 def engine(tmp_path: Path) -> Iterator[Engine]:
-    import json
-
     paths = []
     for number, layer in enumerate(LAYERS):
         path = tmp_path / f"{number}.tar"
@@ -113,3 +112,16 @@ def test_a_registry_is_read_without_pulling(engine: Engine, tmp_path: Path):
             engine.remove_image(name)
             client.close()
     assert files.layers == scan_image(EngineSource(engine, NAME), SILENT).layers
+
+
+@pytest.mark.parametrize("compression", ["gzip", "zstd"])
+def test_a_registrys_layers_are_read_however_they_are_compressed(compression: Compression, tmp_path: Path):
+    config = json.dumps(image_config(LAYERS, Env=["A=b"])).encode()
+    with Registry(tmp_path / "registry") as registry:
+        child = registry.put_image(
+            "scan/packed", config, [compressed(layer, compression) for layer in LAYERS]
+        )
+        registry.put_index("scan/packed", "1", {"linux/amd64": child})
+        with RegistryClient() as reader:
+            files = scan_image(RegistrySource(reader, f"{registry.address}/scan/packed:1"), SILENT)
+    check(files)

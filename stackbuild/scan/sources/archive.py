@@ -103,7 +103,6 @@ class ArchiveSource(AbstractContextManager["ArchiveSource"]):
         wanted: Name or digest of the image where the archive holds several.
         platform: Of an index, the platform to read.
         temporary: Where a compressed archive is unpacked; the system's folder when None.
-        trusted: True for an archive that an engine wrote just now: its layers are not held against their diff IDs.
 
     Raises:
         ScanError: ``archive-damaged``, ``archive-unknown``, ``archive-has-several``, ``no-such-platform``;
@@ -117,9 +116,7 @@ class ArchiveSource(AbstractContextManager["ArchiveSource"]):
         wanted: str = "",
         platform: str = "linux/amd64",
         temporary: Path | None = None,
-        trusted: bool = False,
     ) -> None:
-        self._trusted = trusted
         self._path, self._wanted, self._platform = path, wanted, platform
         self._closing = ExitStack()
         try:
@@ -160,12 +157,6 @@ class ArchiveSource(AbstractContextManager["ArchiveSource"]):
                 raise archive_damaged(str(self._path), f"it lacks the layer {name}")
             stream, start, size = found
             where = f"{self._path}: {name}"
-            stream.seek(start)
-            head = stream.read(4)
-            if self._trusted and not compression_of(head):
-                stream.seek(start)
-                done(diff_id, reader.of_tar(cast(BinaryIO, stream), seekable=True, start=start, where=where))
-                continue
             layer = CheckedLayer(plain_tar(LimitedFile(stream, start, size), where), diff_id, where)
             found_in = reader.of_tar(layer, where=where)
             layer.check()

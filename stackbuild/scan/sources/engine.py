@@ -6,18 +6,19 @@ keeps it in, where this user may read that; else from ``docker save``, which wri
 
 from __future__ import annotations
 
+import io
 import os
-import tempfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
+from stackbuild.engine.chunk_reader import ChunkReader
 from stackbuild.engine.docker_engine import Engine
 from stackbuild.engine.models import ImageInfo
 from stackbuild.errors import NotJudgedError, ScanError
 from stackbuild.scan.layer_scanner import LayerScanner
-from stackbuild.scan.sources.archive import ArchiveSource
 from stackbuild.scan.sources.interface import Done, ImageDescription, LayerReader, T, commands_of
+from stackbuild.scan.sources.saved_stream import SavedStream
 from stackbuild.store.store import Store
 
 _AT_ONCE = 2
@@ -113,26 +114,9 @@ class EngineSource:
     def _from_archive(
         self, wanted: Sequence[str], reader: LayerReader[T], done: Callable[[str, T], None]
     ) -> None:
-        with tempfile.NamedTemporaryFile(suffix=".tar") as copy:
-            for chunk in self._engine.save(self._image.id):
-                copy.write(chunk)
-            copy.flush()
-            try:
-                with ArchiveSource(
-                    Path(copy.name), platform=self.describe().platform, trusted=True
-                ) as archive:
-                    archive.read_layers(wanted, reader, done)
-            except ScanError as error:
-                if error.code != "archive-damaged" or not self._containerd:
-                    raise
-                # A pull leaves out layers that the engine had unpacked before, and so does docker save (26.1).
-                raise NotJudgedError(
-                    "The engine does not hold the image whole, so it cannot be read there.",
-                    code="engine-refused",
-                    where=self._reference,
-                    detail=error.detail,
-                    do="Read it in its registry: stackbuild scan --registry REFERENCE.",
-                ) from error
+        with ChunkReader(self._engine.save(self._image.id)) as chunks:
+            archive = SavedStream[T](io.BufferedReader(chunks, 1 << 20), self._reference)
+            archive.read_layers(self._image.diff_ids, wanted, reader, done)
 
 
 def _history(image: ImageInfo) -> list[dict[str, object]]:
