@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 
 from stackbuild.findings import Verdict
-from stackbuild.nightly.model import Outcome
 
 CELL_HEIGHT = 10
 # The higher and fuller the graver, so that a strip can be read without its colours: (top, height) of each part.
@@ -17,14 +16,6 @@ _SHAPES: dict[str, tuple[tuple[int, int], ...]] = {
     "warn": ((3, 7),),
     "error": ((0, 4), (6, 4)),
     "fail": ((0, 10),),
-}
-_SHAPE_OF_OUTCOME: dict[Outcome, str] = {
-    "spec-or-lock": "fail",
-    "build-failed": "fail",
-    "failed": "fail",
-    "not-judged": "error",
-    "drift": "warn",
-    "unchanged": "pass",
 }
 _SPARK_WIDTH, _SPARK_HEIGHT, _SPARK_EDGE = 96, 24, 2
 _MOST_SPARK_POINTS = 48
@@ -73,11 +64,6 @@ class Chart:
 def verdict_shape(verdict: Verdict | None) -> str | None:
     """The shape of a verdict; None stays none."""
     return None if verdict is None else verdict.value.lower()
-
-
-def outcome_shape(outcome: Outcome) -> str:
-    """The shape of an outcome."""
-    return _SHAPE_OF_OUTCOME[outcome]
 
 
 def strip(shapes: Sequence[str | None], *, cell: int = 1, gap: int = 0) -> Strip:

@@ -15,7 +15,8 @@
         (outcome.value !== "" && row.dataset.outcome !== outcome.value);
       count += row.hidden ? 0 : 1;
     }
-    shown.textContent = count === rows.length ? `${count} stacks` : `${count} of ${rows.length} stacks`;
+    const all = `${rows.length} ${rows.length === 1 ? "stack" : "stacks"}`;
+    shown.textContent = count === rows.length ? all : `${count} of ${all}`;
   };
   name.addEventListener("input", show);
   outcome.addEventListener("change", show);

@@ -16,7 +16,7 @@ OUTCOME_WORDS: dict[Outcome, str] = {
     "drift": "drift",
     "unchanged": "unchanged",
 }
-# The classes of the style sheet that reports have for verdicts.
+# Drawn and coloured as these verdicts are.
 OUTCOME_CLASSES: dict[Outcome, str] = {
     "spec-or-lock": "fail",
     "build-failed": "fail",

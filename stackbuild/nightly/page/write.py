@@ -24,7 +24,6 @@ from stackbuild.nightly.page.charts import (
     Sparkline,
     Strip,
     chart,
-    outcome_shape,
     sparkline,
     strip,
     verdict_shape,
@@ -41,6 +40,7 @@ _PACKAGE = "stackbuild.nightly.page"
 _MARK = b'<meta name="generator" content="stackbuild nightly">'
 _MARK_WITHIN = 2048  # bytes
 _STRIP_NIGHTS = 30
+_LEGEND = ("PASS", "WARN", "FAIL", "ERROR: could not be judged", "SKIP")
 _TROUBLE = frozenset({Verdict.FAIL, Verdict.ERROR, Verdict.WARN})
 _SPARK_NIGHTS = 90
 
@@ -63,6 +63,7 @@ class Row:
     digest: str
     size_bytes: int
     seconds: float
+    unbuilt: bool
     change_started: str
     change_kind: str
     change_line: str
@@ -135,6 +136,7 @@ def _row(state: StackState, nights: Sequence[NightSummary]) -> Row:
         digest=values.short_digest(state.built.config_digest) if state.built else "",
         size_bytes=state.built.size if state.built else 0,
         seconds=state.seconds,
+        unbuilt=state.stage != "rebuild",
         change_started=change.last.started if change else "",
         change_kind=change.kind if change else "",
         change_line=change.line if change else "",
@@ -175,7 +177,7 @@ def _stack_page(state: StackState, folder: Path) -> bytes:
     return _rendered(
         "stack.html.jinja",
         state=state,
-        nights=strip([outcome_shape(point.outcome) for point in oldest_first]),
+        nights=strip([values.OUTCOME_CLASSES[point.outcome] for point in oldest_first]),
         nights_words=_outcomes(point.outcome for point in state.points),
         gates=gates,
         steady=steady,
@@ -236,6 +238,7 @@ def _rendered(template: str, *, script: str, **fields: object) -> bytes:
         values=values,
         file_text=file_text,
         layer_text=layer_text,
+        legend=[(word, strip([word.split(":")[0].lower()], cell=4)) for word in _LEGEND],
         cell_height=CELL_HEIGHT,
         chart_width=CHART_WIDTH,
         chart_height=CHART_HEIGHT,

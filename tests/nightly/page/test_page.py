@@ -16,7 +16,6 @@ from stackbuild.errors import UsageError
 from stackbuild.findings import Verdict
 from stackbuild.nightly.history.history import History
 from stackbuild.nightly.model import Outcome
-from stackbuild.nightly.page.charts import outcome_shape
 from stackbuild.nightly.page.values import OUTCOME_CLASSES, OUTCOME_WORDS
 from stackbuild.nightly.page.write import write_page
 from tests.nightly.nights import DRIFT, finding, night, result
@@ -121,7 +120,7 @@ def test_a_new_lock_and_the_same_drift_after_it_are_two_changes(tmp_path: Path) 
 
 def test_every_outcome_has_a_word_and_a_shape_the_worst_first() -> None:
     assert tuple(OUTCOME_WORDS) == tuple(OUTCOME_CLASSES) == get_args(Outcome)
-    assert [outcome_shape(outcome) for outcome in get_args(Outcome)][-3:] == ["error", "warn", "pass"]
+    assert list(OUTCOME_CLASSES.values())[-3:] == ["error", "warn", "pass"]
 
 
 def test_the_same_drift_night_after_night_is_told_once(tmp_path: Path) -> None:
@@ -181,6 +180,14 @@ def test_an_interrupted_night_says_so(tmp_path: Path) -> None:
         "The last night was interrupted : stacks that it did not reach are shown as they were before."
         in index(page).text
     )
+
+
+def test_of_a_stack_that_is_never_built_the_whole_night_is_timed(tmp_path: Path) -> None:
+    page = written(
+        tmp_path, *(night(result(external=True, seconds={"total": 70.0 + n}), number=n) for n in range(2))
+    )
+    assert "1 min 11 s whole night" in index(page).text
+    assert "Time of the whole night 1 min 11 s" in stack(page).text
 
 
 def test_a_night_of_no_stack(tmp_path: Path) -> None:
