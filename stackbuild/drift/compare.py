@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from stackbuild.drift.comparable_pins import comparable_pins
 from stackbuild.drift.files import compare_files
 from stackbuild.drift.findings import drift_findings
 from stackbuild.drift.first_layer import first_layer
@@ -10,7 +11,7 @@ from stackbuild.drift.lock_subject import lock_subject
 from stackbuild.drift.metadata import metadata_differences
 from stackbuild.drift.model import Drift, Level
 from stackbuild.drift.packages import compare_packages
-from stackbuild.drift.pins import Pins, compare_pins, is_of_configuration
+from stackbuild.drift.pins import compare_pins
 from stackbuild.drift.replaced import replaced_packages, with_replaced
 from stackbuild.drift.sbom_subject import sbom_subject
 from stackbuild.drift.subject import Subject
@@ -23,10 +24,6 @@ from stackbuild.scan.sources.interface import ImageSource
 from stackbuild.spec.model import Platform
 from stackbuild.store.store import Store
 
-# Pins that a side may not know at all, which is not the same as having none.
-_NOT_ALWAYS_KNOWN = ("stack", "base", "base_digest", "glibc")
-_ENTRYPOINT = "entrypoint"  # known wherever a configuration is
-_GPU_CODE = "compute_capabilities "
 LEVELS: tuple[Level, ...] = ("pins", "packages", "files")
 
 
@@ -122,7 +119,7 @@ def compare_subjects(
     _require_one_platform(before, after)
     wanted = LEVELS[: LEVELS.index(level) + 1]
     levels = tuple(name for name in wanted if name in before.levels and name in after.levels)
-    pins = compare_pins(*_comparable_pins(before, after), only_common=before.side.kind != after.side.kind)
+    pins = compare_pins(*comparable_pins(before, after), only_common=before.side.kind != after.side.kind)
     drift = Drift(before=before.side, after=after.side, levels=levels, pins=pins)
     if "packages" in levels:
         packages = compare_packages(before.packages, after.packages)
@@ -155,26 +152,3 @@ def _require_one_platform(before: Subject, after: Subject) -> None:
             where=f"{before.side.name}, {after.side.name}",
             do="Name the same platform of both; --platform chooses one of an index or a lock.",
         )
-
-
-def _comparable_pins(before: Subject, after: Subject) -> tuple[Pins, Pins]:
-    """The pins of both without those that one does not know, or knows otherwise.
-
-    A folder has no configuration. What was not built by stackbuild does not say of which stack it is, and mostly
-    not on which base. A lock's GPU code is what the facts say of its wheels, an image's is what is in it; other
-    tools' SBOMs have none.
-    """
-    left_out = {name for name in _NOT_ALWAYS_KNOWN if name not in before.pins or name not in after.pins}
-    if any(side.side.kind == "image" and _ENTRYPOINT not in side.pins for side in (before, after)):
-        left_out |= {name for name in (*before.pins, *after.pins) if is_of_configuration(name)}
-    kinds = {before.side.kind, after.side.kind}
-    silent = any(
-        side.side.kind == "sbom" and not any(name.startswith(_GPU_CODE) for name in side.pins)
-        for side in (before, after)
-    )
-    if silent or ("lock" in kinds and len(kinds) > 1):
-        left_out |= {name for name in (*before.pins, *after.pins) if name.startswith(_GPU_CODE)}
-    kept = (
-        {name: value for name, value in side.pins.items() if name not in left_out} for side in (before, after)
-    )
-    return next(kept), next(kept)

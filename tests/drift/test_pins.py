@@ -114,6 +114,25 @@ def test_gpu_code_that_is_gone_is_named(tmp_path: Path) -> None:
     assert pin.why == "It has no code for sm_70 any more."
 
 
+def test_gpu_code_of_a_library_that_came_is_told_as_a_package_and_of_a_framework_as_a_pin(
+    tmp_path: Path,
+) -> None:
+    library = make_elf(soname="liba.so", fatbin=make_fatbin(cubins=["sm_80"]))
+    cpu = [OS, dist("torch", "2.13.0+cpu")]
+    gpu = [
+        OS,
+        {
+            **dist("torch", "2.13.0+cu126", files={"torch/lib/libt.so": library}),
+            **dist("nvidia-cublas", "13.1", files={"nvidia/libcublas.so": library}),
+        },
+    ]
+    drift = of_layers(tmp_path, cpu, gpu)
+    named = {pin.pin: pin.after for pin in drift.pins if pin.pin.startswith("compute")}
+    assert named == {"compute_capabilities torch": "sm_80"}
+    back = of_layers(tmp_path, gpu, cpu)
+    assert [pin.why for pin in back.pins if pin.pin.startswith("compute")] == ["It has no GPU code any more."]
+
+
 def test_the_distribution_and_its_python(tmp_path: Path) -> None:
     def layers(os: str, python: str, libc: str) -> list[dict[str, Content]]:
         minor = python.rpartition(".")[0]
