@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     help="Time limit of the whole run.",
 )
 @click.option(
-    "--attach", is_flag=True, help="Pull the IMAGE from its registry, and attach the report to it there."
+    "--attach", is_flag=True, help="Pull the IMAGE from its registry, run, and attach the report to it there."
 )
 @click.option(
     "--local", is_flag=True, help="Run in a Python of this machine: judges an environment, not an image."
@@ -181,7 +181,9 @@ def command(
             read_only=read_only,
             evidence=evidence,
             gates=gates,
-            fresh=fresh,
+            # What is attached tells of this machine and this hour: an earlier result may be of another GPU behind
+            # an engine of the same id, and is too old one day.
+            fresh=fresh or attach,
             limit=limit,
         )
         report = verify_image(engine, found.image, found.promise, options, observer, store=here.store)

@@ -17,6 +17,7 @@ from stackbuild.reports.summary import counts, leading_verdict, not_judged
 from stackbuild.site_policy import Policy
 from stackbuild.store.store import Store
 from stackbuild.verification.gpus import GpuSelection, default_gpus
+from stackbuild.verification.model import VerificationReport
 from stackbuild.verification.target import VerifyTarget
 
 CPU = "cpu"  # a required report of a run without GPU
@@ -135,6 +136,11 @@ def required_reports(
     bound = [entry for entry in attached if _is_of(entry, image)]
     foreign = len(attached) - len(bound)
     found = [_required(name, image, bound, now, max_age, strict=strict) for name in required]
+    found += [
+        _of_no_known_gpu(entry.report, image)
+        for entry in bound
+        if _failed_before_a_gpu(entry.report) and _age(entry.report, now) <= max_age
+    ]
     if foreign:
         found.append(
             Finding(
@@ -154,6 +160,29 @@ def required_reports(
 def _is_of(entry: AttachedReport, image: RemoteManifest) -> bool:
     judged = entry.report.image
     return judged.diff_ids == image.diff_ids and judged.id in (image.config_digest, image.digest)
+
+
+def _judged_on(report: VerificationReport) -> tuple[str, ...]:
+    """The compute capabilities that a report is of, or ``cpu``; empty for one that was to see a GPU and did not."""
+    return judged_gpus(report) or ((CPU,) if report.gpus == str(GpuSelection()) else ())
+
+
+def _failed_before_a_gpu(report: VerificationReport) -> bool:
+    return not _judged_on(report) and leading_verdict(report.findings) is Verdict.FAIL
+
+
+def _of_no_known_gpu(report: VerificationReport, image: RemoteManifest) -> Finding:
+    """A failure that no required GPU's report shows, since the container did not get as far as naming its GPU."""
+    failed = dict.fromkeys(f.code for f in report.findings if f.verdict is Verdict.FAIL)
+    return Finding(
+        code="required-report",
+        verdict=Verdict.WARN,
+        subject=f"unknown GPU {image.platform}",
+        summary=f"on a host whose GPU is not known it failed: {', '.join(failed)}",
+        measured=report.started,
+        required="no failure on any host",
+        next_step="See that report (stackbuild inspect); if the host is to run the image, mend the host or the image.",
+    )
 
 
 def _required(
@@ -178,12 +207,12 @@ def _required(
 
     there = "On " + ("a host" if name == CPU else f"a host with {name}") + ": stackbuild verify"
     again = f"{there} REPOSITORY@{image.digest} --attach"
-    matching = [entry for entry in reports if name in (judged_gpus(entry.report) or (CPU,))]
+    matching = [entry for entry in reports if name in _judged_on(entry.report)]
     if not matching:
         return answer(Verdict.ERROR, f"no report of {name} is attached", "none", again)
     # The newest decides: a failure after a pass is a failure.
     report = max((entry.report for entry in matching), key=lambda report: report.started)
-    age = now - datetime.fromisoformat(report.started)
+    age = _age(report, now)
     verdict = leading_verdict(report.findings)
     if verdict is Verdict.FAIL or (strict and verdict is Verdict.WARN):
         failed = ", ".join(
@@ -200,6 +229,10 @@ def _required(
     if age > max_age:
         return answer(Verdict.ERROR, f"the report of {name} is {_hours(age)} old", _hours(age), again)
     return answer(Verdict.PASS, f"{name}: {verdict}, judged {report.started}", report.started)
+
+
+def _age(report: VerificationReport, now: datetime) -> timedelta:
+    return now - datetime.fromisoformat(report.started)
 
 
 def _hours(span: timedelta) -> str:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -104,6 +105,7 @@ class Project:
         *,
         debs: Sequence[Path] = (),
         environment: Mapping[str, str] | None = None,
+        cuda: str = "",
     ) -> None:
         """Write spec, lock and wheels.
 
@@ -112,6 +114,7 @@ class Project:
             requires: What the wheel requires, which is not in the image.
             debs: Packages on top of the base, of the apt repository ``debian``.
             environment: The image's; another is another image of the same layers.
+            cuda: What the base says in CUDA_VERSION.
         """
         files = {"leaf.py": f"VERSION = {leaf!r}\n"}
         wheel = make_wheel(self.wheels, "leaf", leaf, files=files, requires=requires)
@@ -129,6 +132,7 @@ class Project:
             self._base_info,
             wheels=[locked_wheel(wheel, "leaf", leaf, requested=True)],
             python=PYTHON,
+            config={"Env": [*self._base_info.config["Env"], f"CUDA_VERSION={cuda}"]} if cuda else None,
         )
         platform = lock.platforms["linux/amd64"]
         base = platform.base.model_copy(
@@ -149,9 +153,9 @@ class Project:
         )
         write_lock(lock_path(stack.path), changed)
 
-    def build(self, leaf: str = "1", requires: Sequence[str] = ()) -> None:
-        """Build the stack's image."""
-        self.write(leaf, requires)
+    def build(self, leaf: str = "1", requires: Sequence[str] = (), **more: Any) -> None:
+        """Build the stack's image; arguments are those of ``write``."""
+        self.write(leaf, requires, **more)
         assert run(["build", self.name, "--locked", "-q"]) == 0
 
     def digest(self, tag: str) -> str | None:

@@ -30,7 +30,11 @@ def finding(code: str, verdict: Verdict = Verdict.PASS, **more: Any) -> Finding:
 
 
 def report(
-    *findings: Finding, capability: str | None = "9.0", hours_ago: float = 1, **image: Any
+    *findings: Finding,
+    capability: str | None = "9.0",
+    hours_ago: float = 1,
+    gpus: str = "all",
+    **image: Any,
 ) -> AttachedReport:
     listed = list(findings) or [finding("torch-matmul")]
     if capability is not None:
@@ -45,7 +49,7 @@ def report(
         suite_version="1",
         suite_sha256="0" * 64,
         host=HostBasics(engine="20.10"),
-        gpus="all",
+        gpus=gpus,
         started=(NOW - timedelta(hours=hours_ago)).isoformat().replace("+00:00", "Z"),
         seconds=1.0,
         findings=tuple(listed),
@@ -66,7 +70,22 @@ def test_each_required_gpu_needs_a_report_of_its_own() -> None:
     assert judged(*both, require=("sm_80", "sm_90")) == [("required-report", Verdict.PASS)] * 2
     assert judged(*both, require=("sm_86",)) == [("required-report", Verdict.ERROR)]
     assert judged(*both, require=("cpu",)) == [("required-report", Verdict.ERROR)]
-    assert judged(report(capability=None), require=("cpu",)) == [("required-report", Verdict.PASS)]
+    without = report(capability=None, gpus="none")
+    assert judged(without, require=("cpu",)) == [("required-report", Verdict.PASS)]
+    assert judged(report(capability=None), require=("cpu",)) == [("required-report", Verdict.ERROR)]
+
+
+def test_a_failure_before_a_gpu_was_seen_is_told() -> None:
+    refused = finding("driver-too-old", Verdict.FAIL)
+    blind = report(refused, capability=None)
+    assert judged(report(), blind) == [("required-report", Verdict.PASS), ("required-report", Verdict.WARN)]
+    assert judged(report(), report(refused, capability=None, hours_ago=25)) == [
+        ("required-report", Verdict.PASS)
+    ]
+    assert judged(blind, report(capability=None, gpus="none"), require=("cpu",)) == [
+        ("required-report", Verdict.PASS),
+        ("required-report", Verdict.WARN),
+    ]
 
 
 @pytest.mark.parametrize(

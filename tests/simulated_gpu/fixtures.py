@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -17,6 +17,7 @@ from tests.simulated_gpu.host import SimulatedHost, host_file, load_host
 from tests.simulated_gpu.injection import injection
 from tests.simulated_gpu.runtime_hook import HOOK_NAME, HOST_VARIABLE, INJECTION_FILE
 from tests.support.engine_program import installed_engine, newer_engine
+from tests.support.registry import Registry
 from tests.support.second_engine import running_daemon
 
 if TYPE_CHECKING:
@@ -30,11 +31,18 @@ _REPOSITORY = Path(__file__).parents[2]
 
 
 class SimulatedMachine:
-    """One engine, started once, whose GPUs can be exchanged while no container runs."""
+    """One engine, started once, whose GPUs can be exchanged while no container runs.
 
-    def __init__(self, mode: Mode, folder: Path) -> None:
+    Args:
+        mode: How GPUs reach containers.
+        folder: An empty folder.
+        reach: Ports of this machine's loopback that the engine reaches.
+    """
+
+    def __init__(self, mode: Mode, folder: Path, reach: Sequence[int]) -> None:
         self.mode = mode
         self.folder = folder
+        self._reach = tuple(reach)
         self._programs, self._host, self._cdi = (folder / name for name in ("bin", "host", "cdi"))
         self._running = ExitStack()
         self.engine: Engine | None = None
@@ -65,6 +73,7 @@ class SimulatedMachine:
                     programs=self._programs,
                     environment={HOST_VARIABLE: str(self._host)},
                     settings=settings,
+                    reach=self._reach,
                 )
             )
             self.engine = self._running.enter_context(Engine.connect(daemon.url))
@@ -115,12 +124,12 @@ class SimulatedMachine:
 
 
 @pytest.fixture(scope="session")
-def simulated_host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OnSimulatedHost]:
+def simulated_host(tmp_path_factory: pytest.TempPathFactory, registry: Registry) -> Iterator[OnSimulatedHost]:
     """Called as ``simulated_host(HOST, injection="hook" | "cdi", **changes)``; a context that gives the engine.
 
     HOST is a file of ``hosts/`` or a :class:`SimulatedHost`; changes replace its fields, for example
     ``failures=("uvm-missing",)``. The hook works on the installed engine, CDI on one of 25 or newer. Images
-    stay on an engine for the session.
+    stay on an engine for the session. It reaches the session's registry.
     """
     machines: dict[Mode, SimulatedMachine] = {}
 
@@ -132,7 +141,7 @@ def simulated_host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OnSimul
             chosen = SimulatedHost.model_validate(chosen.model_dump() | changes)
         if injection not in machines:
             machines[injection] = SimulatedMachine(
-                injection, tmp_path_factory.mktemp(f"simulated-{injection}")
+                injection, tmp_path_factory.mktemp(f"simulated-{injection}"), [registry.port]
             )
         return machines[injection].with_host(chosen)
 
