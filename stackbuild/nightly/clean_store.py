@@ -14,7 +14,7 @@ from stackbuild.store.disk import disk_full_as_error
 from stackbuild.store.store import Store
 
 _PREFIX = "rebuild-"
-_GUARD = ".lock"
+_GUARD = ".stackbuild-rebuilds.lock"
 
 
 @contextmanager
