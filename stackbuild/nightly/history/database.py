@@ -88,6 +88,8 @@ class Database:
         with self._told():
             self._patiently("BEGIN")
             try:
+                # The first look takes the lock; a process that closes or recovers the file shuts others out.
+                self._patiently("SELECT 1 FROM sqlite_schema")
                 yield
             finally:
                 self._undo()

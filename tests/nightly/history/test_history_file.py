@@ -49,7 +49,7 @@ class Listener(SilentObserver):
 def test_a_killed_process_loses_no_night_that_it_reported_and_leaves_no_half_one(tmp_path: Path) -> None:
     path = tmp_path / "history.sqlite"
     seen = -1
-    for _ in range(3):
+    for _ in range(2):
         process = subprocess.Popen(
             [sys.executable, "-c", _ADDS_UNTIL_KILLED.replace("count()", f"count({seen + 1})"), str(path)],
             stdout=subprocess.PIPE,
@@ -94,6 +94,17 @@ def test_a_second_process_waits_and_says_so(tmp_path: Path) -> None:
     assert listener.notes == [f"waiting for {path}: another process is writing to it"]
     with History(path) as history:
         assert len(history.nights()) == 2
+
+
+def test_opening_waits_for_a_process_that_has_the_file_to_itself(tmp_path: Path) -> None:
+    path = tmp_path / "history.sqlite"
+    with History(path) as history:
+        history.add(night())
+    # As SQLite has it while it puts a file in order after a crash, or closes it for the last time.
+    with _held(path, "PRAGMA locking_mode = EXCLUSIVE") as release:
+        threading.Timer(0.3, release).start()
+        with History(path) as history:
+            assert len(history.nights()) == 1
 
 
 def test_waiting_ends(tmp_path: Path) -> None:
@@ -294,12 +305,13 @@ def open_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @contextmanager
-def _held(path: Path) -> Iterator[Callable[[], None]]:
+def _held(path: Path, first: str = "SELECT 1") -> Iterator[Callable[[], None]]:
     """The file while another process writes to it; what is yielded ends that."""
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    connection.execute(first)
     connection.execute("BEGIN IMMEDIATE")
     try:
-        yield connection.rollback
+        yield connection.close
     finally:
         connection.close()
 
