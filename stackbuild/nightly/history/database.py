@@ -105,9 +105,9 @@ class Database:
 
     def _prepare(self, steps: Sequence[Step]) -> None:
         run = self._connection.execute
-        run("PRAGMA foreign_keys = ON")
+        self._patiently("PRAGMA foreign_keys = ON")
         # In WAL mode FULL makes each commit survive a loss of power (SQLite, "PRAGMA synchronous").
-        run("PRAGMA synchronous = FULL")
+        self._patiently("PRAGMA synchronous = FULL")
         version = self._checked_version(steps)
         if version == len(steps):
             return
