@@ -58,5 +58,6 @@ bench)
     python -m bench.scan
     python -m bench.check
     python -m bench.verify
+    python -m bench.page
     ;;
 esac

@@ -85,7 +85,9 @@ class Records:
             "INSERT INTO nights (name, started, host, version, seconds, interrupted) VALUES (?, ?, ?, ?, ?, ?)",
             (*texts, night.seconds, night.interrupted),
         )
-        for result in night.stacks:
+        # Named by name and by path, a stack is judged twice in one night: the later result is the one to keep.
+        results = {(result.stack, result.platform): result for result in night.stacks}
+        for result in results.values():
             self._add_result(number, result)
 
     def points(self, condition: str, parameters: tuple[object, ...], limit: int) -> tuple[TrendPoint, ...]:

@@ -166,6 +166,14 @@ def test_a_night_is_added_once(path: Path) -> None:
         assert len(history.nights()) == 1
 
 
+def test_of_a_stack_that_was_judged_twice_in_a_night_the_later_result_counts(path: Path) -> None:
+    with History(path) as history:
+        history.add(night(result(outcome="failed"), result("b"), result(number=5)))
+        assert history.nights()[0].outcomes == {"unchanged": 2}
+        (point,) = history.stack_trend("torch-cu130")
+    assert point.size == 3_005_000_000
+
+
 def test_text_that_is_no_unicode_and_names_that_mean_ill_are_kept(path: Path) -> None:
     name = "x'; DROP TABLE results; --\ud800"
     with History(path) as history:
