@@ -174,9 +174,10 @@ def test_each_file_has_its_owner_and_kind(tmp_path: Path) -> None:
     before: dict[str, Content] = {
         "var/lib/dpkg/status": deb("libx1", "2.0") + deb("tool", "1.0"),
         "var/lib/dpkg/info/libx1:amd64.list": "/.\n/lib/x86_64-linux-gnu/libx.so.1\n",
-        "var/lib/dpkg/info/tool.list": "/usr/bin/tool\n/usr/share/tool/data\n",
+        "var/lib/dpkg/info/tool.list": "/usr/bin/tool\n/usr/share/tool\n/usr/share/tool/data\n",
         "usr/lib/x86_64-linux-gnu/libx.so.1": make_elf(soname="libx.so.1"),
         "usr/bin/tool": "#!/bin/sh\n",
+        "usr/share/tool": None,
         "usr/share/tool/data": "1",
         "usr/share/doc/tool/copyright": "1",
         "srv/own": "1",
@@ -207,6 +208,26 @@ def test_each_file_has_its_owner_and_kind(tmp_path: Path) -> None:
         "thing": (("hash",), "1.0; 1 of its files differ"),
         "tool": (("hash",), "1.0; 2 of its files differ"),
     }
+
+
+def test_a_folder_is_of_the_only_package_that_lists_it(tmp_path: Path) -> None:
+    files: dict[str, Content] = {
+        "usr": None,
+        "usr/share": None,
+        "usr/share/tool": None,
+        "var/lib/dpkg/status": deb("libx1", "2.0") + deb("tool", "1.0"),
+        "var/lib/dpkg/info/libx1.list": "/usr\n/usr/share\n",
+        "var/lib/dpkg/info/tool.list": "/usr\n/usr/share\n/usr/share/tool\n",
+        f"{SITE}/thing": None,
+        **dist("thing", "1.0", files={"thing/a.py": "1", "thing/b/c.py": "1"}),
+        f"{SITE}/thing/b": None,
+    }
+    folders = ("usr/share", "usr/share/tool", f"{SITE}/thing", f"{SITE}/thing/b")
+    before = archive(tmp_path / "a.tar", layer_tar(files))
+    after = archive(tmp_path / "b.tar", layer_tar(files, dict.fromkeys(folders, 0o700)))
+    owners = {file.path[1:]: (file.owner, file.kind) for file in compared(before, after).files}
+    named = ("", "tool 1.0", "thing 1.0", "thing 1.0")
+    assert owners == {path: (owner, "directory") for path, owner in zip(folders, named, strict=True)}
 
 
 def test_configuration_and_entry_points_do_not_make_a_package_another(tmp_path: Path) -> None:

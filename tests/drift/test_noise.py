@@ -105,7 +105,10 @@ def test_byte_code_is_the_same_whatever_its_stamp(tmp_path: Path) -> None:
     assert form.write(first) == form.write(later) == form.write(checked)
     assert form.write(first) != form.write(other)
     assert first[:4] == importlib.util.MAGIC_NUMBER
-    assert form.write(b"\0\0\0\0" + first[4:]) != form.write(first)  # another Python's byte-code is another
+    assert form.write(b"\1\2\r\n" + first[4:]) not in (
+        form.write(first),
+        None,
+    )  # another Python's byte-code is another
 
 
 @pytest.mark.parametrize("data", [b"", b"short", b"x" * 40])

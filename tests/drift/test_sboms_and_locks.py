@@ -226,6 +226,11 @@ def test_another_tools_sbom() -> None:
         component("pkg:npm/left-pad", "1.3.0", hashes=[{"alg": "SHA-256", "content": "b" * 64}]),
         component("pkg:rpm/fedora/zlib", "1.3"),
     )
+    # A copy inside another package is not installed.
+    vendored = [{"name": "stackbuild:vendored", "value": "true"}]
+    assert not compare_sboms(
+        before, sbom(*json.loads(before)["components"], component("pkg:pypi/x", "1", properties=vendored))
+    ).differs
     drift = compare_sboms(before, after)
     assert told(drift) == (
         ["os debian 12 → debian 13"],
