@@ -1,18 +1,13 @@
-"""Several stacks at a time: a process each, so that one that fails or hangs takes nothing from the others."""
+"""Building several stacks at a time, a process each."""
 
 from __future__ import annotations
 
 import json
-import signal
-import subprocess
-import sys
-import threading
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from stackbuild.cli.output import talk
+from stackbuild.cli.processes import Task, run_processes
 from stackbuild.errors import ExitCode
 
 
@@ -28,59 +23,21 @@ def build_in_processes(
         asked: The command's other options, by parameter.
     """
     flags = _flags(quiet=quiet, **asked)
-    running: set[subprocess.Popen[str]] = set()
-    guard, stopped = threading.Lock(), threading.Event()
+    tasks = [Task(path.stem, ("build", str(path), "--format", "json", *flags)) for path in specs]
+    rows: dict[Task, dict[str, Any]] = {}
 
-    def build(path: Path) -> dict[str, Any]:
-        command = [
-            sys.executable,
-            "-m",
-            "stackbuild.cli.main",
-            "build",
-            str(path),
-            "--format",
-            "json",
-            *flags,
-        ]
-        with guard:
-            if stopped.is_set():
-                return {"stack": path.stem, "error": "interrupted", "exit-code": int(ExitCode.INTERRUPTED)}
-            # A session of its own: an interrupt reaches it once, from here.
-            process = subprocess.Popen(
-                command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
-            )
-            running.add(process)
-        teller = threading.Thread(target=_tell, args=(path.stem, process), daemon=True)
-        teller.start()
-        result = process.stdout.read() if process.stdout else ""
-        code = process.wait()
-        teller.join()
-        with guard:
-            running.discard(process)
-        return _row(path, result, code)
+    def done(task: Task, result: str, code: int) -> None:
+        rows[task] = _row(task.name, result, code)
 
-    with ThreadPoolExecutor(jobs) as pool:
-        futures = [pool.submit(build, path) for path in specs]
-        try:
-            return [future.result() for future in futures]
-        except KeyboardInterrupt:
-            with guard:
-                stopped.set()
-                for process in running:
-                    process.send_signal(signal.SIGINT)
-            raise  # the pool waits for the processes to clean up
+    run_processes(tasks, jobs, done)
+    return [rows[task] for task in tasks]
 
 
-def _tell(name: str, process: subprocess.Popen[str]) -> None:
-    for line in process.stderr or ():
-        talk(f"{name}: {line.rstrip()}")
-
-
-def _row(path: Path, result: str, code: int) -> dict[str, Any]:
+def _row(name: str, result: str, code: int) -> dict[str, Any]:
     if result:
         rows: list[dict[str, Any]] = json.loads(result)["stacks"]
         return rows[0]
-    return {"stack": path.stem, "error": f"exit code {code}", "exit-code": _known(code)}
+    return {"stack": name, "error": f"exit code {code}", "exit-code": _known(code)}
 
 
 def _known(code: int) -> int:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from stackbuild.cli.context import Project
-    from stackbuild.nightly.ground import Ground, Keep
+    from stackbuild.nightly.ground import Ground, Keep, NightOptions
     from stackbuild.nightly.model import Night
     from stackbuild.progress import Observer
 
@@ -29,6 +29,10 @@ _FOLDER = Path("nightly")
     "--no-rebuild", "quick", is_flag=True, help="Build nothing: a quick night judges what is there."
 )
 @click.option("--accept", is_flag=True, help="Where a rebuild differs: hold the next nights against it.")
+@click.option(
+    "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Stacks to judge at a time."
+)
+@click.option("--part", hidden=True, help="Of the night of this id, which another process puts together.")
 @click.option("--gpus", metavar="all|none|N|device=ID[,ID]", help="GPUs to reserve for verifying.")
 @click.option("--strict", is_flag=True, help="A WARN fails.")
 @click.option(
@@ -90,6 +94,8 @@ def command(
     everything: bool,
     quick: bool,
     accept: bool,
+    jobs: int,
+    part: str | None,
     gpus: str | None,
     strict: bool,
     retries: int,
@@ -133,24 +139,30 @@ def command(
     )
     folder = page or _FOLDER
     kept = reports or folder / "reports"
-    if page is not None and junit is None:
+    if page is not None and junit is None and part is None:
         junit = page / "nightly.xml"
     started = datetime.now(UTC)
-    id_ = night_id(started)
+    id_ = part or night_id(started)
     night = None
     try:
         with observed(quiet=quiet) as observer, History(history_file, observer=observer) as history:
-            night = run_night(
-                specs,
-                id_=id_,
-                started=started,
-                ground=_ground(here, observer, started, _keeper(kept / id_, folder)),
-                options=options,
-                history=history,
-            )
-            if night.stacks:
+            if jobs > 1 and len(specs) > 1:
+                from stackbuild.cli.nightly_jobs import night_in_processes
+
+                arguments = _arguments(options, gpus, history_file, folder, kept, id_, quiet=quiet)
+                night = night_in_processes(specs, jobs, arguments, id_=id_, started=started)
+            else:
+                night = run_night(
+                    specs,
+                    id_=id_,
+                    started=started,
+                    ground=_ground(here, observer, started, _keeper(kept / id_, folder)),
+                    options=options,
+                    history=history,
+                )
+            if night.stacks and part is None:
                 history.add(night)
-            if page is not None:
+            if page is not None and part is None:
                 from stackbuild.nightly.page.write import write_page
 
                 write_page(history, page, now=datetime.now(UTC))
@@ -158,7 +170,8 @@ def command(
         # What a night found is told even where it cannot be remembered.
         if night is not None:
             _write(night, format_, output, junit, specs, strict=strict, verbose=verbose)
-    _forget_reports(kept, keep)
+    if part is None:
+        _forget_reports(kept, keep)
     if night.interrupted:
         raise KeyboardInterrupt
     click.get_current_context().exit(int(night.exit_code))
@@ -180,6 +193,37 @@ def _ground(here: Project, observer: Observer, started: datetime, keep: Keep) ->
         today=started.date(),
         keep=keep,
     )
+
+
+def _arguments(
+    options: NightOptions,
+    gpus: str | None,
+    history: Path,
+    folder: Path,
+    reports: Path,
+    id_: str,
+    *,
+    quiet: bool,
+) -> list[str]:
+    """The options of a part of this night."""
+    switches = {
+        "--no-rebuild": not options.rebuild,
+        "--accept": options.accept,
+        "--strict": options.strict,
+        "-q": quiet,
+    }
+    values = {
+        "--gpus": gpus,
+        "--retries": options.retries,
+        "--retry-pause": options.pause,
+        "--work-dir": options.work_dir,
+        "--history": history,
+        "--page": folder,
+        "--reports": reports,
+        "--part": id_,
+    }
+    given = [text for name, value in values.items() if value is not None for text in (name, str(value))]
+    return [name for name, on in switches.items() if on] + given
 
 
 def _keeper(folder: Path, start: Path) -> Keep:

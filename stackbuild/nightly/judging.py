@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 
 from stackbuild.engine.docker_engine import Engine
@@ -85,7 +86,10 @@ def _verified(
     target = target_of_spec(spec_path, image, platform)
     gpus = options.gpus if options.gpus is not None else default_gpus(target.promise.device)
     asked = VerifyOptions(gpus=gpus, fresh=True)
-    report = verify_image(engine, image, target.promise, asked, ground.observer)
+    # Memory and time are measured: stacks that are judged at the same time take turns at the GPUs.
+    turn = nullcontext() if gpus.none else ground.store.lock("nightly gpus", observer=ground.observer)
+    with turn:
+        report = verify_image(engine, image, target.promise, asked, ground.observer)
     return with_acceptance(report, target.waivers, ground.site.policy, ground.today)
 
 

@@ -22,6 +22,7 @@ from stackbuild.nightly.history.history import History
 from stackbuild.nightly.model import Night, StackNight
 from stackbuild.nightly.notes import DISK_FULL, Notes
 from stackbuild.nightly.own_stack import OwnStack
+from stackbuild.progress import SilentObserver
 from stackbuild.spec.load import load_spec
 
 
@@ -61,15 +62,35 @@ def run_night(
         run.all(stacks)
     except (KeyboardInterrupt, InterruptedRunError):
         interrupted = True
+    return assembled(
+        list(run.results.values()),
+        id_=id_,
+        started=started,
+        seconds=time.monotonic() - began,
+        interrupted=interrupted,
+    )
+
+
+def assembled(
+    stacks: Sequence[StackNight], *, id_: str, started: datetime, seconds: float, interrupted: bool
+) -> Night:
+    """The night of these stacks, on this machine, by this stackbuild."""
     return Night(
         id=id_,
         started=started.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
-        seconds=round(time.monotonic() - began, 3),
+        seconds=round(seconds, 3),
         host=socket.gethostname(),
         version=__version__,
-        stacks=tuple(run.results.values()),
+        stacks=tuple(stacks),
         interrupted=interrupted,
     )
+
+
+def result_of_error(error: StackbuildError, stack: str) -> StackNight:
+    """The result of a stack of which nothing but an error is known."""
+    notes = Notes(stack, SilentObserver())
+    notes.ended_by(error, stack)
+    return notes.night()
 
 
 @dataclass
@@ -110,7 +131,7 @@ class _Run:
         notes = Notes(path.stem, self.ground.observer, self.options.strict)
         began = time.monotonic()
         if self.full:
-            notes.ended_by(_not_begun(), path.stem)
+            notes.ended_by(not_begun(), path.stem)
         else:
             self._run_stack(path, notes)
         earlier = self.results.get(path)
@@ -143,7 +164,8 @@ class _Run:
             notes.outcomes.append("not-judged")
 
 
-def _not_begun() -> NotJudgedError:
+def not_begun() -> NotJudgedError:
+    """Why a stack was left out: a full disk stops what has not begun."""
     return NotJudgedError(
         "Not begun: the disk is full.",
         code=DISK_FULL,

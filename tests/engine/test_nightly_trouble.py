@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
@@ -13,7 +16,7 @@ from stackbuild.cli.progress import PlainObserver
 from stackbuild.engine.docker_engine import Engine
 from stackbuild.nightly.history.history import History
 from stackbuild.nightly.model import Night, Outcome, StackNight
-from tests.engine.nights import Nights, nights, one_night_project, verdicts
+from tests.engine.nights import ROOT, Nights, nights, one_night_project, verdicts
 from tests.support.base_image import busybox_rootfs, debian_rootfs, docker_archive
 from tests.support.engine_program import installed_engine
 from tests.support.layer_tars import layer_tar
@@ -55,6 +58,42 @@ def test_ctrl_c_ends_with_130_and_keeps_what_was_judged(nights: Nights) -> None:
     assert outcomes == {"unchanged": 1}
     with History(nights.history) as history:
         assert [history.last(name) is not None for name in names] == [True, False]
+
+
+def test_several_at_a_time_make_one_night_and_one_ctrl_c_ends_all(
+    nights: Nights, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    project = nights.project
+    names = [project.write("c"), project.write("d")]
+    broken = project.stacks / f"{project.prefix}-e.yaml"
+    broken.write_text("schema: 1\nname: [\n")
+    code, night = nights.run("--jobs", "2")
+    assert code == 3
+    assert [(stack.stack, stack.outcome) for stack in night.stacks] == [
+        (names[0], "unchanged"),
+        (names[1], "unchanged"),
+        (broken.stem, "spec-or-lock"),
+    ]
+    assert len(remembered(nights)) == 1
+    assert {Path(path).parts[-3] for stack in night.stacks for path in stack.reports.values()} == {night.id}
+
+    process = subprocess.Popen(
+        [sys.executable, "-m", "stackbuild", "nightly", *names, "--jobs", "2", *nights.options],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+        env={**os.environ, "NO_COLOR": "1"},
+    )
+    assert process.stderr is not None
+    for line in process.stderr:
+        if ": load: " in line:
+            process.send_signal(signal.SIGINT)
+            break
+    left = process.stderr.read()
+    assert process.wait() == 130, left
+    assert project.left_behind() == []
+    assert "interrupted" in left
 
 
 def test_without_an_engine_inputs_are_judged_all_the_same(
