@@ -27,6 +27,8 @@ from stackbuild.scan.tar_stream import Member, Readable, Seekable, TarStream
 RECORD_KIND = "layer-content-1"
 _CHUNK = 1 << 20
 _LARGEST_LIST = 64 << 20
+# Linux, Documentation/filesystems/overlayfs.rst: the content lies in a lower layer's folder.
+_ELSEWHERE = frozenset({"trusted.overlay.redirect", "trusted.overlay.metacopy"})
 
 
 class FileContent(NamedTuple):
@@ -182,6 +184,8 @@ def _of_member(member: Member) -> FileContent:
 
 def _xattrs_of(path: str) -> str:
     names = os.listxattr(path, follow_symlinks=False)
+    if not _ELSEWHERE.isdisjoint(names):
+        raise OSError(0, "overlayfs keeps a part of it in another layer")
     values = ((name, os.getxattr(path, name, follow_symlinks=False)) for name in names)
     return _hash_of_xattrs(tuple((name, value.decode("utf-8", "backslashreplace")) for name, value in values))
 

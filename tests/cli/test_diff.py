@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from stackbuild.drift.model import Drift
 from tests.drift.images import OS, SITE, archive, dist
 from tests.drift.test_first_layer import ours
 from tests.drift.test_sboms_and_locks import component, lock, sbom, wheel
-from tests.support.layer_tars import Content, layer_tar, oci_layout_files
+from tests.support.layer_tars import Content, image_config, layer_tar, oci_layout_files
 
 GOLDEN = Path(__file__).parent / "golden"
 WHEELS = "stackbuild: other wheels: numpy {}, six 1.16.0"
@@ -88,6 +89,29 @@ def test_no_difference_is_0_whatever_the_form(two: tuple[str, str], folder: Path
             (layout / path).write_bytes(data)
         assert run(["diff", str(one), str(layout), "-q"]) == 0
         assert run(["diff", str(layout), str(one), "-q", "--no-store"]) == 0
+
+
+def test_an_external_stack_is_its_image(folder: Path) -> None:
+    archive(folder / "a.tar", layer_tar({"a": "1"}))
+    (folder / "stacks").mkdir()
+    (folder / "stacks/theirs.yaml").write_text("schema: 1\nname: theirs\nexternal: a.tar\n")
+    assert run(["diff", "theirs", "a.tar", "-q"]) == 0
+
+
+def test_an_archive_of_two_images(folder: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    files: dict[str, Content] = {}
+    manifest = []
+    for number, text in ((1, "one"), (2, "two")):
+        layer = layer_tar({"f": text})
+        files |= {f"{number}.tar": layer, f"{number}.json": json.dumps(image_config([layer])).encode()}
+        manifest.append(
+            {"Config": f"{number}.json", "RepoTags": [f"made:{number}"], "Layers": [f"{number}.tar"]}
+        )
+    (folder / "two.tar").write_bytes(layer_tar({**files, "manifest.json": json.dumps(manifest).encode()}))
+    assert run(["diff", "two.tar", "two.tar", "-q"]) == 5
+    assert "[archive-has-several]" in capfdbinary.readouterr().err.decode()
+    assert run(["diff", "two.tar", "two.tar", "-q", "--image", "made:1"]) == 0
+    assert run(["diff", "two.tar", "two.tar", "-q", "--image", "made:1", "--image", "made:2"]) == 6
 
 
 def test_a_folder_has_files_and_no_configuration(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import tarfile
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from stackbuild.drift.files import _needs_content
 from stackbuild.drift.layer_content import ContentReader
 from stackbuild.drift.model import Drift, FileChange
+from stackbuild.errors import ScanError
 from stackbuild.findings import Verdict
 from stackbuild.scan.entries import FileEntry
 from stackbuild.store.store import Store
@@ -268,6 +270,17 @@ def test_content_is_not_read_where_sizes_say_enough() -> None:
     assert _needs_content("etc/shadow", one, two)
     assert not _needs_content("srv/a", one, FileEntry("dir", 0o755))
     assert not _needs_content("srv/a", one._replace(size=0), one._replace(size=0))
+
+
+@pytest.mark.parametrize("attribute", ["trusted.overlay.redirect", "trusted.overlay.metacopy"])
+def test_a_layer_whose_content_lies_in_another_folder_is_not_read_from_its_own(
+    tmp_path: Path, attribute: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "f").write_text("1")
+    monkeypatch.setattr(os, "listxattr", lambda path, *, follow_symlinks: [attribute])
+    with pytest.raises(ScanError) as caught:
+        ContentReader().of_folder(tmp_path)
+    assert caught.value.code == "layer-unreadable"
 
 
 def test_a_layer_gives_the_same_content_from_its_folder_and_its_tar(tmp_path: Path) -> None:
