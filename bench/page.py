@@ -23,7 +23,7 @@ from tests.support.measured import measured
 
 STACKS, NIGHTS = 200, 365
 NOW = datetime(2026, 11, 30, 6, 0, tzinfo=UTC)
-MARK = 6.0  # times reading the same rows and writing them as JSON
+MARK = 4.0  # times reading the same rows and writing them as JSON
 LARGEST_INDEX = 1_500_000  # bytes
 LOAD_RUNS = 5
 
