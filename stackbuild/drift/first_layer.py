@@ -12,7 +12,12 @@ from stackbuild.drift.subject import Subject
 _OURS = "stackbuild: "
 _DEBS = "apt-get install --no-download "
 _SHELL = re.compile(r"^(?:/bin/sh -c (?:#\(nop\) *)?|RUN /bin/sh -c )")
+# A base as build.base titles its layers.
+_BASE = re.compile(
+    r"FROM (?P<image>\S+?)@(?P<digest>sha256:[0-9a-f]+)|stackbuild: (?P<distribution>\S+ \S+) from \d+ locked debs"
+)
 _LONGEST = 160
+_SHOWN_DIGEST = 19
 _NOT_RECORDED = "its command and the versions in it are the same; what else it read is not recorded"
 
 
@@ -56,6 +61,9 @@ def layer_maker(command: str) -> str:
     Args:
         command: As the image's history has it.
     """
+    base = _BASE.fullmatch(command)
+    if base is not None:
+        return f"base {base['image'] or base['distribution']}"
     if command.startswith(_OURS):
         return _short(command.removeprefix(_OURS).partition(": ")[0]) + (
             f" of {command.rpartition(': ')[2]}" if command.startswith(f"{_OURS}byte-code") else ""
@@ -76,8 +84,9 @@ def _inputs(
     """Which inputs differ, as sentences; none when all are the same."""
     if not old or not new:
         return ("only one of the images has such a layer",)
-    if layer_maker(commands[0]) != layer_maker(commands[1]):
-        return (f"{layer_maker(commands[0])} → {layer_maker(commands[1])}",)
+    moved = _moved(commands)
+    if moved and not _BASE.fullmatch(commands[1]):
+        return moved
     in_it = {
         (item.kind, item.name)
         for side, diff_id in ((before, old), (after, new))
@@ -85,8 +94,8 @@ def _inputs(
         if item.layer == diff_id
     }
     told = tuple(package_text(change) for change in packages if (change.kind, change.name) in in_it)
-    if told:
-        return told
+    if moved or told:
+        return (*moved, *told)
     if commands[0] != commands[1]:
         return (f"{_short(commands[0])} → {_short(commands[1])}",)
     if before.inputs and before.inputs == after.inputs:
@@ -94,6 +103,17 @@ def _inputs(
     if commands[0].startswith(f"{_OURS}files ") and before.inputs and after.inputs:
         return ("the content of the spec's files",)
     return (_NOT_RECORDED,)
+
+
+def _moved(commands: tuple[str, ...]) -> tuple[str, ...]:
+    """Another maker than before, or the digest of a base that moved under its tag."""
+    old, new = (layer_maker(command) for command in commands)
+    if old != new:
+        return (f"{old} → {new}",)
+    digests = [match["digest"] if (match := _BASE.fullmatch(command)) else None for command in commands]
+    if digests[0] != digests[1] and all(digests):
+        return (f"digest {str(digests[0])[:_SHOWN_DIGEST]} → {str(digests[1])[:_SHOWN_DIGEST]}",)
+    return ()
 
 
 def _short(text: str) -> str:

@@ -12,7 +12,7 @@ from stackbuild.drift.findings import layer_text
 from stackbuild.drift.first_layer import layer_maker
 from stackbuild.drift.model import LayerChange
 from stackbuild.publish.labels import PINS_LABEL
-from tests.drift.images import OS, archive, compared, dist
+from tests.drift.images import OS, archive, compared, deb, dist
 from tests.support.layer_tars import Content, digest, layer_tar
 
 BASE = "stackbuild: debian bookworm from 91 locked debs"
@@ -23,7 +23,8 @@ FILES = "stackbuild: files from app/"
 @pytest.mark.parametrize(
     ("command", "maker"),
     [
-        (BASE, "debian bookworm from 91 locked debs"),
+        (BASE, "base debian bookworm"),
+        (f"FROM nvidia/cuda:13.0.3-base@sha256:{'1' * 64}", "base nvidia/cuda:13.0.3-base"),
         (WHEELS, "other wheels"),
         ("stackbuild: byte-code of Python 3.11.2: torch", "byte-code of Python 3.11.2 of torch"),
         (
@@ -113,6 +114,33 @@ def test_the_specs_files(tmp_path: Path) -> None:
         ours(tmp_path / "b", after, lock="1", files="y"),
     )
     assert layer.inputs == ("the content of the spec's files",)
+
+
+def test_a_base_that_moved_under_its_tag(tmp_path: Path) -> None:
+    def on(digest_: str, libc: str) -> Layers:
+        status: dict[str, Content] = {**OS, "var/lib/dpkg/status": deb("libc6", libc)}
+        return [(f"FROM debian:12@sha256:{digest_ * 64}", status)]
+
+    layer = first(
+        tmp_path,
+        ours(tmp_path / "a", on("1", "2.36-9"), lock="1"),
+        ours(tmp_path / "b", on("2", "2.36-10"), lock="2"),
+    )
+    assert layer.maker == "base debian:12"
+    assert layer.inputs == ("digest sha256:111111111111 → sha256:222222222222", "libc6 2.36-9 → 2.36-10")
+
+
+def test_debs_of_a_bootstrapped_base(tmp_path: Path) -> None:
+    def of(count: int, libc: str) -> Layers:
+        status: dict[str, Content] = {**OS, "var/lib/dpkg/status": deb("libc6", libc)}
+        return [(f"stackbuild: debian bookworm from {count} locked debs", status)]
+
+    layer = first(
+        tmp_path,
+        ours(tmp_path / "a", of(91, "2.36-9"), lock="1"),
+        ours(tmp_path / "b", of(92, "2.36-10"), lock="2"),
+    )
+    assert (layer.maker, layer.inputs) == ("base debian bookworm", ("libc6 2.36-9 → 2.36-10",))
 
 
 def test_another_layer_in_its_place(tmp_path: Path) -> None:
