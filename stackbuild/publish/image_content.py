@@ -59,10 +59,12 @@ def layer_tars(engine: Engine, image: ImageInfo, wanted: tuple[str, ...], store:
         NotJudgedError: ``engine-refused``.
     """
     found: dict[str, Path] = {}
+    keys = store.layer_keys()
     for diff_id in wanted:
-        layer = store.layer_of_diff_id(diff_id)
-        if layer is not None:
-            found[diff_id] = layer.path
+        for key in keys.get(diff_id, ()):
+            layer = store.layer(key)
+            if layer is not None:
+                found[diff_id] = layer.path
     missing = [diff_id for diff_id in wanted if diff_id not in found]
     if missing:
         found |= saved_layers(engine, image.id, missing, store)

@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -67,6 +67,23 @@ class LayerCache:
                 )
             sink.extra.update(json.loads(entries))
         return True
+
+    def share(self, diff_ids: Iterable[str], store: Store, *, beside: str = "") -> None:
+        """Put an image's layers into the cache, as far as a store has them, under every key they were made for.
+
+        Args:
+            diff_ids: The image's layers.
+            store: Has the layers that were made here.
+            beside: As for ``push``.
+
+        Raises:
+            As ``push``.
+        """
+        keys = store.layer_keys()
+        for key in dict.fromkeys(key for diff_id in diff_ids for key in keys.get(diff_id, ())):
+            layer = store.layer(key)
+            if layer is not None:
+                self.push(layer, store, beside=beside)
 
     def push(self, layer: StoredLayer, store: Store, *, beside: str = "") -> bool:
         """Put a layer into the cache; False when it is there already.

@@ -164,10 +164,8 @@ class Publisher:
         if self.layer_cache is None:
             return
         self.observer.stage("share-layers", self.layer_cache.repository)
-        for diff_id in dict.fromkeys(diff_id for child in children for diff_id in child.diff_ids):
-            layer = self.store.layer_of_diff_id(diff_id)
-            if layer is not None:
-                self.layer_cache.push(layer, self.store, beside=repository)
+        diff_ids = [diff_id for child in children for diff_id in child.diff_ids]
+        self.layer_cache.share(diff_ids, self.store, beside=repository)
 
     def _judge(self, child: RemoteManifest, source: Source, request: PublishRequest) -> list[Finding]:
         """Findings of all judges; what they wrote is attached, whatever the verdict."""

@@ -33,7 +33,6 @@ from stackbuild.store.eviction import Damaged, Evicted, Usage
 CHUNK = 1 << 20
 # 2001-01-01T00:00:00Z; any moment that no clock gives to a file written today.
 STAMP_NS = 978_307_200 * 1_000_000_000
-_BY_DIFF_ID = "layer-of-diff-id"  # kind of record
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,150}")
 _DIFF_ID = re.compile(rb'"diff-id": "(sha256:[0-9a-f]{64})"')
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -178,22 +177,20 @@ class Store:
             return None
         return layer
 
-    def layer_of_diff_id(self, diff_id: str) -> StoredLayer | None:
-        """Return a layer by its content, or None."""
-        known = self.record(_BY_DIFF_ID, diff_id)
-        return None if known is None else self.layer(str(known["key"]))
+    def layer_keys(self) -> dict[str, tuple[str, ...]]:
+        """The keys of all layers in the store, by diff ID: one content may have been made for several keys."""
+        found: dict[str, list[str]] = {}
+        for path in sorted(self._layers.glob("*.json")):
+            with contextlib.suppress(FileNotFoundError), path.open("rb") as stream:  # evicted meanwhile
+                # The record can be large; its keys are sorted, so that the diff ID comes first.
+                match = _DIFF_ID.search(stream.read(256))
+                if match is not None and path.with_suffix(".tar").exists():
+                    found.setdefault(match[1].decode(), []).append(path.stem)
+        return {diff_id: tuple(keys) for diff_id, keys in found.items()}
 
     def layer_tars(self) -> dict[str, Path]:
         """The tars of all layers in the store, by diff ID; whether one is intact is for :meth:`layer` to say."""
-        found: dict[str, Path] = {}
-        for path in self._layers.glob("*.json"):
-            with path.open("rb") as stream:
-                # The record can be large; its keys are sorted, so that the diff ID comes first.
-                match = _DIFF_ID.search(stream.read(256))
-            tar = path.with_suffix(".tar")
-            if match is not None and tar.exists():
-                found[match[1].decode()] = tar
-        return found
+        return {diff_id: self._layer_tar(keys[0]) for diff_id, keys in self.layer_keys().items()}
 
     @contextmanager
     def new_layer(self, key: str) -> Iterator[LayerSink]:
@@ -210,7 +207,6 @@ class Store:
             self._commit(path, layer.path)
             value = {"key": key, "diff-id": layer.diff_id, "size": layer.size, "extra": layer.extra}
             self._write_json(self._layer_json(key), value)
-            self.put_record(_BY_DIFF_ID, layer.diff_id, {"key": key})
             sink.layer = layer
 
     # records ----------------------------------------------------------------
