@@ -19,10 +19,8 @@ from stackbuild.nightly.newer import newer_versions
 from stackbuild.nightly.outcome import outcome_of_inputs
 from stackbuild.nightly.rebuild import Rebuild
 
-# What an index or a repository answers when it is down: a rebuild would ask the same one and wait in vain.
-_UNREACHABLE = frozenset(
-    {"index-unreachable", "index-rate-limited", "repository-unreachable", "transfer-corrupt"}
-)
+# Trouble of image registries keeps no rebuild from beginning: mostly the engine has the base.
+_OF_REGISTRIES = "registry-"
 
 
 @dataclass(frozen=True)
@@ -107,4 +105,8 @@ class OwnStack:
 
 
 def _unreachable(findings: Sequence[Finding]) -> bool:
-    return any(finding.verdict is Verdict.ERROR and finding.code in _UNREACHABLE for finding in findings)
+    """Whether an index or a repository cannot be asked: a rebuild would wait for the same one in vain."""
+    return any(
+        finding.verdict is Verdict.ERROR and not finding.code.startswith(_OF_REGISTRIES)
+        for finding in findings
+    )

@@ -21,11 +21,12 @@ _LONGEST_DETAIL = 20_000
 
 @dataclass(frozen=True)
 class Part:
-    """Findings of one subject: an image, a stack, or a stack on a host."""
+    """Findings of one subject: an image, a stack, or a stack on a host; ``seconds`` where its own time is known."""
 
     name: str
     findings: tuple[Finding, ...]
     advice: tuple[str, ...] = ()
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -42,8 +42,9 @@ def _suite(root: ElementTree.Element, document: Document, part: Part, *, first: 
     suite = ElementTree.SubElement(
         root, "testsuite", {"name": safe_line(part.name), **_counts(part.findings, strict=strict)}
     )
-    # The time of the whole is told once; parts have none of their own.
-    suite.set("time", f"{document.seconds if first else 0:.3f}")
+    # Where parts have no time of their own, that of the whole is told once.
+    timed = any(each.seconds for each in document.parts)
+    suite.set("time", f"{part.seconds if timed else document.seconds if first else 0:.3f}")
     if document.started:
         suite.set("timestamp", _NO_ZONE.sub("", document.started))
     properties = ElementTree.SubElement(suite, "properties")

@@ -49,7 +49,10 @@ def document_of_night(night: Night) -> Document:
             ("stackbuild", night.version),
             *((f"{stack.stack}", f"{stack.outcome}: {headline_of(stack)}") for stack in night.stacks),
         ),
-        parts=tuple(Part(stack.stack, stack.findings) for stack in night.stacks),
+        parts=tuple(
+            Part(stack.stack, stack.findings, seconds=stack.seconds.get("total", 0.0))
+            for stack in night.stacks
+        ),
         complete=night.complete and not night.interrupted,
         started=night.started,
         seconds=night.seconds,

@@ -30,6 +30,10 @@ CASES: dict[str, tuple[str, Callable[[NightProject], None], str, str, str, ExitC
     "wheel replaced under its name": (
         "trunk", _replaced, "artifact-changed", "FAIL", "spec-or-lock", ExitCode.SPEC_OR_LOCK,
     ),
+    "wheel gone": (
+        "sprig", lambda project: (project.wheels / "sprig-1.0-py3-none-any.whl").unlink(),
+        "broken-upstream", "FAIL", "spec-or-lock", ExitCode.SPEC_OR_LOCK,
+    ),
     "wheel yanked": (
         "bough", lambda project: project.index.yank("bough-1.0-py3-none-any.whl", "broken"),
         "wheel-yanked", "FAIL", "spec-or-lock", ExitCode.SPEC_OR_LOCK,

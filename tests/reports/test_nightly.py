@@ -111,6 +111,7 @@ def test_other_formats_have_a_part_for_each_stack() -> None:
         ("good", "0", "0"),
         ("bad", "1", "1"),
     ]
+    assert [suite.get("time") for suite in suites] == ["60.000", "60.000"]
     for format_ in ("markdown", "html"):
         text = render_document(document, format_)
         assert "libfoo is gone" in text
