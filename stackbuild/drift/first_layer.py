@@ -96,7 +96,7 @@ def _inputs(
     told = tuple(package_text(change) for change in packages if (change.kind, change.name) in in_it)
     if moved or told:
         return (*moved, *told)
-    if commands[0] != commands[1]:
+    if all(commands) and commands[0] != commands[1]:
         return (f"{_short(commands[0])} → {_short(commands[1])}",)
     if before.inputs and before.inputs == after.inputs:
         return ()
@@ -108,6 +108,8 @@ def _inputs(
 def _moved(commands: tuple[str, ...]) -> tuple[str, ...]:
     """Another maker than before, or the digest of a base that moved under its tag."""
     old, new = (layer_maker(command) for command in commands)
+    if not all(commands):
+        return ()  # where the history is not known, neither is whether the maker is the same
     if old != new:
         return (f"{old} → {new}",)
     digests = [match["digest"] if (match := _BASE.fullmatch(command)) else None for command in commands]

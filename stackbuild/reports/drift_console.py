@@ -59,7 +59,7 @@ def _lines(drift: Drift, *, verbose: bool) -> Iterator[Line]:
     packages = [_package(package, placed=several or verbose) for package in drift.packages]
     yield from _section("packages", packages, None if verbose else _MOST_PACKAGES)
     yield from _files(drift, verbose=verbose)
-    if drift.first_layer is not None:
+    if drift.first_layer is not None and drift.differs:
         yield "bold", "first layer that differs"
         yield "none", f"  {layer_text(drift.first_layer)}"
         yield "none", ""

@@ -29,7 +29,7 @@ def render_drift_markdown(drift: Drift) -> str:
 
 
 def _blocks(drift: Drift) -> Iterator[str]:
-    if drift.first_layer is not None:
+    if drift.first_layer is not None and drift.differs:
         yield f"The first difference is in {inline(layer_text(drift.first_layer))}.\n"
     yield from _table(
         ("Pin", "Before", "After", "Breaking"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
@@ -22,6 +23,11 @@ from stackbuild.scan.sources.saved_stream import SavedStream
 from stackbuild.store.store import Store
 
 _AT_ONCE = 2
+# As the classic builder and BuildKit word them (Dockerfile reference); WORKDIR and COPY may make a layer.
+_ONLY_CONFIGURES = re.compile(
+    r"(?:/bin/sh -c #\(nop\)\s+)?"
+    r"(?:ARG|CMD|ENTRYPOINT|ENV|EXPOSE|HEALTHCHECK|LABEL|MAINTAINER|ONBUILD|SHELL|STOPSIGNAL|USER|VOLUME)\b"
+)
 
 
 class EngineSource:
@@ -120,8 +126,16 @@ class EngineSource:
 
 
 def _history(image: ImageInfo) -> list[dict[str, object]]:
-    """The engine lists the newest first and gives sizes; an entry of no size is taken for one without a layer."""
+    """The history as a configuration has it.
+
+    The engine lists the newest first and gives sizes in place of a mark for entries without a layer. A layer that
+    holds folders or deletions alone has no size either; where their number does not fit, instructions that
+    can only change the configuration are taken for those without a layer.
+    """
+    entries = [(str(entry.get("CreatedBy") or ""), entry.get("Size")) for entry in reversed(image.history)]
+    empty = [not size for _, size in entries]
+    if empty.count(False) != len(image.diff_ids):
+        empty = [not size and _ONLY_CONFIGURES.match(command) is not None for command, size in entries]
     return [
-        {"created_by": str(entry.get("CreatedBy") or ""), "empty_layer": not entry.get("Size")}
-        for entry in reversed(image.history)
+        {"created_by": command, "empty_layer": mark} for (command, _), mark in zip(entries, empty, strict=True)
     ]
