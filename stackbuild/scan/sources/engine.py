@@ -137,5 +137,6 @@ def _history(image: ImageInfo) -> list[dict[str, object]]:
     if empty.count(False) != len(image.diff_ids):
         empty = [not size and _ONLY_CONFIGURES.match(command) is not None for command, size in entries]
     return [
-        {"created_by": command, "empty_layer": mark} for (command, _), mark in zip(entries, empty, strict=True)
+        {"created_by": command, "empty_layer": mark}
+        for (command, _), mark in zip(entries, empty, strict=True)
     ]
