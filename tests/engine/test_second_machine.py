@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,7 @@ def published(
         IndexServer({"default": folder / "wheels"}) as index,
         repository.server() as apt,
         pytest.MonkeyPatch.context() as patch,
+        ExitStack() as at_the_end,
     ):
         project = Project(
             engine,
@@ -68,6 +70,7 @@ def published(
             index=index.url("default"),
             repositories={"debian": apt.url},
         )
+        at_the_end.callback(project.clean)
         project.write("1", debs=[deb])
         _work_in(project, project.environment(), patch)
         assert run(["build", project.name, "--locked", "-q", "--format", "json", "-o", "built.json"]) == 0
@@ -76,7 +79,6 @@ def published(
         made = Published(project, deb, row, index, apt)
         assert sorted(Path(path).suffix for path in made.asked() if _is_file(path)) == [".deb", ".whl"]
         yield made
-        project.clean()
 
 
 def _is_file(path: str) -> bool:
