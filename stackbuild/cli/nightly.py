@@ -28,6 +28,12 @@ _FOLDER = Path("nightly")
 @click.option(
     "--no-rebuild", "quick", is_flag=True, help="Build nothing: a quick night judges what is there."
 )
+@click.option(
+    "--published",
+    default="",
+    metavar="PREFIX",
+    help="Where stacks are published, as PREFIX/STACK: what to compare with where the engine has no image.",
+)
 @click.option("--accept", is_flag=True, help="Where a rebuild differs: hold the next nights against it.")
 @click.option(
     "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Stacks to judge at a time."
@@ -93,6 +99,7 @@ def command(
     stacks: tuple[str, ...],
     everything: bool,
     quick: bool,
+    published: str,
     accept: bool,
     jobs: int,
     part: str | None,
@@ -132,6 +139,7 @@ def command(
         rebuild=not quick,
         gpus=parse_gpus(gpus) if gpus is not None else None,
         strict=strict,
+        published=published.rstrip("/"),
         accept=accept,
         retries=retries,
         pause=retry_pause,
@@ -213,6 +221,7 @@ def _arguments(
         "-q": quiet,
     }
     values = {
+        "--published": options.published or None,
         "--gpus": gpus,
         "--retries": options.retries,
         "--retry-pause": options.pause,

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from stackbuild.drift.compare import compare_images
 from stackbuild.drift.model import Drift, LayerChange, Side
 from stackbuild.drift.pins import compare_pins, stated_pins
 from stackbuild.engine.docker_engine import Engine
-from stackbuild.errors import NotJudgedError, ScanError
+from stackbuild.errors import LockError, NotJudgedError, ScanError
 from stackbuild.nightly.ground import Ground
 from stackbuild.nightly.reference import Reference, first_difference
 from stackbuild.publish.annotations import pins_that_hold
 from stackbuild.publish.pin_list import PinList
+from stackbuild.registry.client import RegistryClient
 from stackbuild.scan.sources.engine import EngineSource
-from stackbuild.scan.sources.interface import ImageDescription
+from stackbuild.scan.sources.interface import ImageDescription, ImageSource
+from stackbuild.scan.sources.registry import RegistrySource
 from stackbuild.store.store import Store
 
 
@@ -58,23 +62,30 @@ def explained(
         NotJudgedError: The engine died on the way.
     """
     after = EngineSource(engine, tonight.image, store=tars)
-    if reference.image:
-        before = EngineSource(engine, reference.image, store=tars)
-        try:
+    if not reference.image and not reference.remote:
+        why = "The engine no longer has the earlier image, so neither packages nor files could be compared."
+        return _on_record(tonight, reference, after.describe(), why)
+    try:
+        with _source(engine, reference, after.describe().platform, ground, tars) as before:
             drift = compare_images(before, after, store=ground.store, observer=ground.observer)
-        except (ScanError, NotJudgedError) as error:
-            if error.code == "engine-died":
-                raise
-            return _on_record(
-                tonight, reference, after.describe(), f"Its files could not be compared: {error.what}"
-            )
-        return _named(drift, tonight, reference)
-    return _on_record(
-        tonight,
-        reference,
-        after.describe(),
-        "The engine no longer has the earlier image, so neither packages nor files could be compared.",
-    )
+    except (ScanError, LockError, NotJudgedError) as error:
+        if error.code == "engine-died":
+            raise
+        why = f"Its files could not be compared: {error.what}"
+        return _on_record(tonight, reference, after.describe(), why)
+    return _named(drift, tonight, reference)
+
+
+@contextmanager
+def _source(
+    engine: Engine, reference: Reference, platform: str, ground: Ground, tars: Store
+) -> Iterator[ImageSource]:
+    """The earlier image: in the engine, else in the registry, of which only layers that differ are fetched."""
+    if reference.image:
+        yield EngineSource(engine, reference.image, store=tars)
+        return
+    with RegistryClient(ground.site.registries, ca_bundle=ground.site.ca_bundle) as client:
+        yield RegistrySource(client, reference.remote, platform=platform)
 
 
 def differs(drift: Drift) -> bool:

@@ -27,6 +27,7 @@ class NightOptions:
         rebuild: Build each stack anew; False for a quick night that judges the image that is there.
         gpus: GPUs to reserve for verifying; None for what each stack promises.
         strict: A WARN fails.
+        published: Where stacks are published, as ``PUBLISHED/STACK``; empty to ask no registry for that.
         accept: Take a rebuild that differs as what the next nights are held against.
         retries: How often stacks that infrastructure kept from being judged are tried again, at the end.
         pause: Seconds to wait before that.
@@ -36,6 +37,7 @@ class NightOptions:
     rebuild: bool = True
     gpus: GpuSelection | None = None
     strict: bool = False
+    published: str = ""
     accept: bool = False
     retries: int = 1
     pause: float = 60.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from stackbuild.build.interface import BuiltImage
 from stackbuild.build.stack import BuildOptions, build_stack
@@ -20,11 +20,18 @@ from stackbuild.nightly.comparing import Tonight, explained
 from stackbuild.nightly.image_names import ImageNames
 from stackbuild.nightly.judging import judge_image
 from stackbuild.nightly.lock_change import change_of_lock, remember_lock
-from stackbuild.nightly.reference import image_of_inputs, last_image, reference_of_rebuild
+from stackbuild.nightly.reference import (
+    Reference,
+    image_of_inputs,
+    last_image,
+    published_image,
+    reference_of_rebuild,
+)
 from stackbuild.nightly.reproduced import judge_rebuild, not_rebuilt
 from stackbuild.publish.inputs import stack_inputs
 from stackbuild.publish.pin_list import PinList, pin_list
 from stackbuild.publish.tags import image_tags
+from stackbuild.registry.client import RegistryClient
 from stackbuild.sbom.stack import stack_sbom
 from stackbuild.spec.model import Platform
 from stackbuild.store.store import Store
@@ -155,6 +162,7 @@ class Rebuild:
             inputs_sha256=notes.found["inputs_sha256"],
             names=(names.last, image_tags(pins)[0]),
         )
+        reference = self._with_published(tonight, reference, pins)
         difference = None
         if reference is not None:
             notes.found["compared_with"] = reference.name
@@ -170,6 +178,19 @@ class Rebuild:
         elif reference is None and "change" not in notes.found:
             self._explain_change(tonight, names, clean)
         return False
+
+    def _with_published(
+        self, tonight: Tonight, reference: Reference | None, pins: PinList
+    ) -> Reference | None:
+        """The reference, with the published image where that is needed to have one or to see into it."""
+        prefix, site = self.case.options.published, self.case.ground.site
+        if not prefix or (reference is not None and (reference.image or tonight.equals(reference))):
+            return reference
+        with RegistryClient(site.registries, ca_bundle=site.ca_bundle) as client:
+            published = published_image(client, f"{prefix}/{pins.stack}", pins, self.platform)
+        if reference is None or published is None or published.diff_ids != reference.diff_ids:
+            return reference or published
+        return replace(reference, remote=published.remote)
 
     def _explain_change(self, tonight: Tonight, names: ImageNames, clean: Store) -> None:
         """The lock is the last night's, yet spec, files or stackbuild are not: say what that changed."""

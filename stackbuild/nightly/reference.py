@@ -11,6 +11,9 @@ from stackbuild.nightly.history.history import History
 from stackbuild.nightly.model import StackNight
 from stackbuild.publish.annotations import pins_that_hold
 from stackbuild.publish.pin_list import PinList
+from stackbuild.publish.remote_image import read_remote
+from stackbuild.publish.tags import image_version
+from stackbuild.registry.client import RegistryClient
 
 _LOOK_BACK = 400  # nights
 
@@ -24,6 +27,7 @@ class Reference:
         diff_ids: All layers, the base's first.
         config_digest: Of its configuration; empty where that is not known.
         image: Its id in the engine; empty when the engine has it no more.
+        remote: Its name in a registry, by digest; empty where none is known to have it.
         pins: Its pin list.
     """
 
@@ -31,6 +35,7 @@ class Reference:
     diff_ids: tuple[str, ...]
     config_digest: str = ""
     image: str = ""
+    remote: str = ""
     pins: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -72,7 +77,36 @@ def reference_of_rebuild(
         # With the containerd store the engine's id is a manifest's digest, not the configuration's.
         "" if engine.info().containerd_store else image.id,
         image.id,
-        pins.model_dump(mode="json", by_alias=True, exclude_none=True),
+        pins=pins.model_dump(mode="json", by_alias=True, exclude_none=True),
+    )
+
+
+def published_image(
+    client: RegistryClient, repository: str, pins: PinList, platform: str
+) -> Reference | None:
+    """The image of the same lock, files and settings that was published; None when there is none.
+
+    Args:
+        client: Reads the registry.
+        repository: Where the stack is published.
+        pins: What the stack stands for tonight.
+        platform: Its platform.
+
+    Raises:
+        NotJudgedError: As ``RegistryClient.resolve``.
+    """
+    tag = image_version(pins)
+    found = read_remote(client, repository, tag)
+    child = found.child(platform) if found is not None else None
+    stated = pins_that_hold(child.labels, child.diff_ids) if child is not None else None
+    if child is None or stated is None or not _same_inputs(stated, pins):
+        return None
+    return Reference(
+        f"the published {repository}:{tag}",
+        child.diff_ids,
+        child.config_digest,
+        remote=f"{repository}@{child.digest}",
+        pins=stated.model_dump(mode="json", by_alias=True, exclude_none=True),
     )
 
 
@@ -118,7 +152,7 @@ def known_digest(history: History, stack: str) -> str:
 def _of_night(night: StackNight, name: str, engine: Engine, names: Sequence[str]) -> Reference:
     found = (engine.image(ref) for ref in names)
     image = next((one for one in found if one is not None and one.diff_ids == night.diff_ids), None)
-    return Reference(name, night.diff_ids, night.config_digest, image.id if image else "", night.pins)
+    return Reference(name, night.diff_ids, night.config_digest, image.id if image else "", pins=night.pins)
 
 
 def first_difference(before: Sequence[str], after: Sequence[str]) -> int | None:

@@ -101,6 +101,24 @@ def test_an_earlier_image_that_is_gone_is_compared_on_record(nights: Nights) -> 
     assert night.diff_ids == first.diff_ids
 
 
+def test_a_published_image_is_what_a_fresh_machine_compares_with(nights: Nights) -> None:
+    project = nights.project
+    name = with_files(nights, "shared")
+    team = f"{project.registry.address}/{project.prefix}"
+    with another_stackbuild():
+        assert run(["build", name, "--locked", "-q"]) == 0
+    assert run(["publish", name, f"{team}/{name}", "-q"]) == 0
+    for ref in project.names():
+        project.engine.remove_image(ref)
+    code, night = nights.of(name, "--published", team)
+    assert (code, night.outcome) == (6, "drift")
+    assert night.compared_with.startswith(f"the published {team}/{name}:")
+    assert night.drift is not None
+    assert [(file.path, file.what) for file in night.drift.files] == [("/srv/app.txt", ("mode",))]
+    code, night = nights.of(name)
+    assert (code, night.compared_with) == (0, ""), "without it, it is the first night"
+
+
 def test_a_new_lock_and_new_files_are_changes_not_drift(nights: Nights) -> None:
     project = nights.project
     name = project.write("locks", wheels=[project.wheel("leaf", "1.0")], packages=["leaf"])
