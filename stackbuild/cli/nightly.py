@@ -11,12 +11,10 @@ from stackbuild.cli.options import output_options, stack_argument
 from stackbuild.reports.formats import REPORT_FORMATS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from stackbuild.cli.context import Project
     from stackbuild.nightly.ground import Ground, Keep, NightOptions
-    from stackbuild.nightly.model import Night
     from stackbuild.progress import Observer
 
 _FOLDER = Path("nightly")
@@ -127,6 +125,7 @@ def command(
     from datetime import UTC, datetime
 
     from stackbuild.cli.context import project
+    from stackbuild.cli.nightly_output import forget_reports, keeper, write_night
     from stackbuild.cli.progress import observed
     from stackbuild.nightly.ground import NightOptions
     from stackbuild.nightly.history.history import History
@@ -164,7 +163,7 @@ def command(
                     specs,
                     id_=id_,
                     started=started,
-                    ground=_ground(here, observer, started, _keeper(kept / id_, folder)),
+                    ground=_ground(here, observer, started, keeper(kept / id_, folder)),
                     options=options,
                     history=history,
                 )
@@ -177,9 +176,9 @@ def command(
     finally:
         # What a night found is told even where it cannot be remembered.
         if night is not None:
-            _write(night, format_, output, junit, specs, strict=strict, verbose=verbose)
+            write_night(night, format_, output, junit, specs, strict=strict, verbose=verbose)
     if part is None:
-        _forget_reports(kept, keep)
+        forget_reports(kept, keep)
     if night.interrupted:
         raise KeyboardInterrupt
     click.get_current_context().exit(int(night.exit_code))
@@ -233,81 +232,3 @@ def _arguments(
     }
     given = [text for name, value in values.items() if value is not None for text in (name, str(value))]
     return [name for name, on in switches.items() if on] + given
-
-
-def _keeper(folder: Path, start: Path) -> Keep:
-    """Writes a stack's reports below a folder, and names them relative to where the page is."""
-    import os
-
-    from stackbuild.cli.output import write_files
-
-    def keep(stack: str, documents: Mapping[str, bytes]) -> Mapping[str, str]:
-        write_files(folder / stack, documents)
-        return {name: Path(os.path.relpath(folder / stack / name, start)).as_posix() for name in documents}
-
-    return keep
-
-
-def _forget_reports(folder: Path, keep: int) -> None:
-    """Remove the reports of all but the newest nights; those of a killed night have an id as well."""
-    import re
-    import shutil
-
-    nights = [path for path in folder.glob("*Z-*") if re.fullmatch(r"\d{8}T\d{6}Z-[0-9a-f]{4}", path.name)]
-    for path in sorted(nights)[:-keep]:
-        shutil.rmtree(path)
-
-
-def _write(
-    night: Night,
-    format_: str,
-    output: Path | None,
-    junit: Path | None,
-    specs: Sequence[Path],
-    *,
-    strict: bool,
-    verbose: bool,
-) -> None:
-    """Write the night in the format that was asked for, and as JUnit XML beside."""
-    import shutil
-    import sys
-
-    from stackbuild.cli.output import json_text, plain, write_result
-    from stackbuild.output_file import write_file
-    from stackbuild.reports.formats import render_document
-    from stackbuild.reports.nightly import document_of_night, render_night
-
-    document = document_of_night(night)
-    if junit is not None:
-        write_file(junit, render_document(document, "junit", strict=strict).encode())
-    if format_ == "json":
-        write_result(json_text(night.model_dump(mode="json", by_alias=True)), output)
-    elif format_ == "github":
-        write_result(_annotations(night, specs), output)
-    elif format_ == "table":
-        colour = output is None and not plain(sys.stdout)
-        width = shutil.get_terminal_size().columns
-        write_result(render_night(night, colour=colour, width=width, verbose=verbose), output)
-    else:
-        write_result(render_document(document, format_, strict=strict), output)
-
-
-def _annotations(night: Night, specs: Sequence[Path]) -> str:
-    """Every finding at the line of the spec that it is about."""
-    from stackbuild.cli.report_output import spec_annotations
-    from stackbuild.errors import SpecError
-    from stackbuild.reports.github import lines
-    from stackbuild.spec.load import load_spec
-
-    loaded = {}
-    for path in specs:
-        try:
-            stack = load_spec(path)
-        except SpecError:  # the night has it as a finding
-            continue
-        loaded[stack.spec.name] = stack
-    return lines(
-        told
-        for stack in night.stacks
-        for told in spec_annotations(stack.findings, loaded.get(stack.stack), stack.stack)
-    )

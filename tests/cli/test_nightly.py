@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from stackbuild.cli.main import run
-from stackbuild.cli.nightly import _forget_reports
+from stackbuild.cli.nightly_output import forget_reports
 from tests.build.stacks import write_stack
 
 
@@ -68,7 +68,7 @@ def test_reports_of_old_nights_go_and_nothing_else(tmp_path: Path) -> None:
     kept = ["20261102T021500Z-0001", "20261103T021500Z-ffff"]
     for name in ("20261101T021500Z-3f2a", *kept, "mine", "20261101T021500Z-mine"):
         (tmp_path / name / "stack").mkdir(parents=True)
-    _forget_reports(tmp_path, 2)
+    forget_reports(tmp_path, 2)
     assert sorted(path.name for path in tmp_path.iterdir() if path.name != "store") == sorted(
         ["mine", "20261101T021500Z-mine", *kept]
     )
