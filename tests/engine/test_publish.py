@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +15,7 @@ from stackbuild.publish.staging import is_internal
 from stackbuild.registry.client import OCI_MANIFEST, RegistryClient
 from stackbuild.registry.writer import RegistryWriter
 from tests.engine.publishing import Project
+from tests.support.trixie_programs import trixie_program
 
 pytestmark = pytest.mark.engine
 
@@ -88,6 +92,35 @@ def test_a_run_that_was_cut_off_leaves_old_tags_and_the_next_finishes(
     assert new not in (None, old)
     left = {tag for tag in project.tags() if tag.startswith(("staging-", "staged-"))}
     assert not left
+
+
+def test_a_run_that_was_cut_off_while_signing_is_finished_by_the_next(
+    project: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    cosign = trixie_program("cosign")
+    monkeypatch.setenv("PATH", f"{cosign.parent}:{os.environ['PATH']}")
+    monkeypatch.setenv("COSIGN_PASSWORD", "secret")
+    subprocess.run([cosign, "generate-key-pair"], cwd=tmp_path, check=True, capture_output=True)
+    project.build("1")
+    target = f"{project.repository}:signed"
+    publish = ["publish", project.name, target, "--fresh", "--sign-key", str(tmp_path / "cosign.key")]
+    project.killed_at("sign", *publish)
+    assert project.digest("signed") is None
+    capfd.readouterr()
+    assert run([*publish, "-q", "--format", "json"]) == 0
+    report = json.loads(capfd.readouterr().out)
+    assert report["signed"] is True
+    assert project.digest("signed") == report["digest"]
+    reference = f"{project.repository}@{report['digest']}"
+    verify: list[str | Path] = [
+        cosign,
+        "verify",
+        "--insecure-ignore-tlog=true",
+        "--key",
+        tmp_path / "cosign.pub",
+        reference,
+    ]
+    assert report["digest"] in subprocess.run(verify, check=True, capture_output=True, text=True).stdout
 
 
 def test_two_publishers_of_one_tag_never_undo_each_other_unsaid(
