@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import multiprocessing
-import resource
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 from stackbuild.errors import StackbuildError
@@ -42,13 +42,19 @@ def measured(function: Callable[..., Any], *arguments: object) -> Measured:
 
 
 def _run(answer: Connection, function: Callable[..., Any], arguments: tuple[object, ...]) -> None:
-    before, begun = _peak(), time.process_time()
+    Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew: proc(5)
+    before, begun = _memory("VmRSS"), time.process_time()
     try:
         value = function(*arguments)
     except StackbuildError as error:
         value = error.code
-    answer.send(Measured(value, time.process_time() - begun, _peak() - before))
+    answer.send(Measured(value, time.process_time() - begun, _memory("VmHWM") - before))
 
 
-def _peak() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024  # KiB: getrusage(2)
+def _memory(field: str) -> int:
+    """A size from proc(5); getrusage(2) would give the parent's peak, which a process starts with."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        name, _, value = line.partition(":")
+        if name == field:
+            return int(value.split()[0]) * 1024
+    raise AssertionError(field)
