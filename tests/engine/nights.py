@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from tests.support.cache import cached
 from tests.support.debs import AptRepository, SigningKey, compress
 from tests.support.index_server import IndexServer
 from tests.support.layer_tars import digest
+from tests.support.loopback import LoopbackServer
 from tests.support.registry import Registry, RegistryFront
 from tests.support.wheels import make_wheel
 
@@ -67,15 +69,29 @@ class NightProject:
             made.mkdir()
         self.front = running.enter_context(RegistryFront(registry))
         self.index = running.enter_context(IndexServer({"default": self.wheels}))
-        self.apt = AptRepository(folder / "apt", key=SigningKey.make(folder / "gnupg"))
-        self.apt.write()
-        self.repository = running.enter_context(self.apt.server())
+        self._running = running
         rootfs = {"busybox": (busybox, busybox_rootfs()), "python": (python, debian_rootfs().read_bytes())}
         self.bases = {name: (image, self.push(name, content)) for name, (image, content) in rootfs.items()}
         (folder / "stackbuild.toml").write_text(
             f"[indexes]\ndefault = {json.dumps(self.index.url('default'))}\n"
             f'[registries]\n"docker.io" = {json.dumps(f"{self.front.address}/{self.prefix}")}\n'
         )
+
+    @cached_property
+    def apt(self) -> AptRepository:
+        """The apt repository; nothing is in it."""
+        home = self.folder / "gnupg"
+        made = AptRepository(self.folder / "apt", key=SigningKey.make(home))
+        # Each signature may start an agent anew.
+        end = ["gpgconf", "--homedir", str(home), "--kill", "gpg-agent"]
+        self._running.callback(lambda: subprocess.run(end, check=True))
+        made.write()
+        return made
+
+    @cached_property
+    def repository(self) -> LoopbackServer:
+        """Serves the apt repository."""
+        return self._running.enter_context(self.apt.server())
 
     def push(self, name: str, *layers: bytes, env: Mapping[str, str] = {}) -> tuple[str, str]:
         """Push an image under ``NAME:1``; returns the digests of its index and manifest."""
@@ -298,11 +314,7 @@ def nights(
     yield Nights(one_night_project, tmp_path / "history.sqlite", lambda: capfd.readouterr().out)
     for path in one_night_project.stacks.iterdir():
         path.unlink()
-    for server in (
-        one_night_project.index.server,
-        one_night_project.front.server,
-        one_night_project.repository,
-    ):
+    for server in (one_night_project.index.server, one_night_project.front.server):
         server.behave()
 
 
