@@ -26,7 +26,7 @@ from stackbuild.verification.gpus import GpuSelection, device_requests
 from tests.simulated_gpu.fixtures import SimulatedMachine
 from tests.simulated_gpu.host import load_host
 from tests.simulated_gpu.images import busybox_image
-machine = SimulatedMachine("hook", Path(sys.argv[1]))
+machine = SimulatedMachine("hook", Path(sys.argv[1]), reach=[9])
 with machine.with_host(load_host("driver-470-t4.yaml")) as engine:
     requests = device_requests(GpuSelection(count=-1))
     with engine.container(busybox_image(engine), ["sleep", "600"], device_requests=requests) as container:
@@ -67,7 +67,7 @@ def within(seconds: float, condition: Callable[[], bool]) -> bool:
 
 def test_a_stopped_engine_leaves_nothing_behind(tmp_path: Path) -> None:
     before = bridges()
-    machine = SimulatedMachine("hook", tmp_path)
+    machine = SimulatedMachine("hook", tmp_path, reach=[9])
     try:
         with machine.with_host(load_host("driver-470-t4.yaml")) as engine:
             folder = Path(engine.info().root_directory).parent
@@ -97,7 +97,7 @@ def test_an_engine_ends_with_the_tests_that_started_it(tmp_path: Path) -> None:
     try:
         assert runner.stdout is not None
         folder = Path(runner.stdout.readline().strip()).parent
-        assert folder.name.startswith("simulated-gpu-")
+        assert folder.name.startswith("second-engine-")
         assert processes_of(folder)
     finally:
         runner.send_signal(signal.SIGKILL)

@@ -39,7 +39,7 @@ class SimulatedMachine:
         reach: Ports of this machine's loopback that the engine reaches.
     """
 
-    def __init__(self, mode: Mode, folder: Path, reach: Sequence[int]) -> None:
+    def __init__(self, mode: Mode, folder: Path, reach: Sequence[int] = ()) -> None:
         self.mode = mode
         self.folder = folder
         self._reach = tuple(reach)
