@@ -186,8 +186,15 @@ class Rebuild:
         prefix, site = self.case.options.published, self.case.ground.site
         if not prefix or (reference is not None and (reference.image or tonight.equals(reference))):
             return reference
-        with RegistryClient(site.registries, ca_bundle=site.ca_bundle) as client:
-            published = published_image(client, f"{prefix}/{pins.stack}", pins, self.platform)
+        try:
+            with RegistryClient(site.registries, ca_bundle=site.ca_bundle) as client:
+                published = published_image(client, f"{prefix}/{pins.stack}", pins, self.platform)
+        except NotJudgedError as error:
+            if reference is None:
+                raise
+            # It differs all the same; only less can be said of it.
+            self.case.ground.observer.note(f"The published image could not be asked for: {error.what}")
+            return reference
         if reference is None or published is None or published.diff_ids != reference.diff_ids:
             return reference or published
         return replace(reference, remote=published.remote)
