@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from stackbuild.cli.collection import collection_paused
 from stackbuild.cli.options import output_options
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ _DEFAULT_PLATFORM = "linux/amd64"
 @click.option("--image", "wanted", default="", metavar="NAME", help="Which image of an archive with several.")
 @click.option("--registry", is_flag=True, help="Ask the registry even when the engine has the image.")
 @output_options(formats=("json",))
+@collection_paused()
 def command(
     target: str,
     platform: str | None,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from stackbuild.cli.collection import collection_paused
 from stackbuild.cli.options import output_options
 from stackbuild.reports.formats import SCAN_FORMATS
 
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 )
 @click.option("--strict", is_flag=True, help="A WARN fails.")
 @output_options(formats=SCAN_FORMATS)
+@collection_paused()
 def command(
     target: str,
     stack: str | None,

@@ -11,7 +11,7 @@ from packaging.version import InvalidVersion, Version
 from stackbuild.sbom.python_graph import PythonGraph
 from stackbuild.scan.contents.python import PythonDistribution
 from stackbuild.scan.scan import Scan
-from stackbuild.spec.package_rules import KNOWN_FRAMEWORKS
+from stackbuild.spec.known_frameworks import KNOWN_FRAMEWORKS
 
 _VENV = "opt/venv/"
 _DEBIANS = "usr/lib/python3"

@@ -26,7 +26,7 @@ from stackbuild.sbom.system_graph import SystemGraph
 from stackbuild.scan.contents.packages import SystemPackage
 from stackbuild.scan.contents.python import PythonDistribution
 from stackbuild.scan.scan import Scan
-from stackbuild.spec.package_rules import KNOWN_FRAMEWORKS
+from stackbuild.spec.known_frameworks import KNOWN_FRAMEWORKS
 
 
 def scan_inventory(scan: Scan) -> Inventory:

@@ -12,20 +12,12 @@ from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel
 from packaging.version import InvalidVersion, Version
 
 from stackbuild.spec.index_rules import framework_index, indexes
+from stackbuild.spec.known_frameworks import KNOWN_FRAMEWORKS, TORCH_FAMILY
 from stackbuild.spec.messages import closest
 from stackbuild.spec.model import StackSpec, WheelUrl
 from stackbuild.spec.requirement_texts import only_version, requirement_of, requirements_of, version_of
 from stackbuild.spec.rule import Violation
 
-TORCH_FAMILY = ("torch", "torchvision", "torchaudio", "triton")
-KNOWN_FRAMEWORKS = (
-    *TORCH_FAMILY,
-    "onnxruntime",
-    "onnxruntime-gpu",
-    "tensorrt",
-    "tensorrt-cu12",
-    "tensorrt-cu13",
-)
 _FILE_NAME = re.compile(r"\S+\.(txt|toml|lock|in)")
 
 

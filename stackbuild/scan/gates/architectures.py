@@ -14,6 +14,7 @@ from stackbuild.findings import Finding, Verdict
 from stackbuild.scan.contents.python import PythonDistribution
 from stackbuild.scan.elf_record import Library
 from stackbuild.scan.scan import Scan
+from stackbuild.spec.known_frameworks import KNOWN_FRAMEWORKS
 
 
 def judge_architectures(scan: Scan, target: HostOffer | None, facts: Facts) -> Iterator[Finding]:
@@ -69,8 +70,6 @@ def _advice(
     owner: PythonDistribution | None, component: CudaComponent, device: ComputeCapability, facts: Facts
 ) -> str:
     """Of a known framework another build; of what was compiled here or by anybody, how to compile it."""
-    from stackbuild.spec.package_rules import KNOWN_FRAMEWORKS  # specs take long to import
-
     number = device.sm.removeprefix("sm_")
     compile_again = (
         f'Compile it again with TORCH_CUDA_ARCH_LIST="{device}" (an extension of PyTorch), '
