@@ -122,6 +122,7 @@ def required_reports(
     now: datetime,
     max_age: timedelta,
     strict: bool,
+    repository: str = "REPOSITORY",
 ) -> tuple[Finding, ...]:
     """One finding for each required GPU: its newest attached report must be fresh, complete and passed.
 
@@ -132,10 +133,12 @@ def required_reports(
         now: The time.
         max_age: How old a report may be.
         strict: A WARN fails.
+        repository: Where the image is, for the next step.
     """
     bound = [entry for entry in attached if _is_of(entry, image)]
     foreign = len(attached) - len(bound)
-    found = [_required(name, image, bound, now, max_age, strict=strict) for name in required]
+    command = f"stackbuild verify {repository}@{image.digest} --attach"
+    found = [_required(name, image, bound, now, max_age, strict=strict, command=command) for name in required]
     found += [
         _of_no_known_gpu(entry.report, image)
         for entry in bound
@@ -193,6 +196,7 @@ def _required(
     max_age: timedelta,
     *,
     strict: bool,
+    command: str,
 ) -> Finding:
     def answer(verdict: Verdict, summary: str, measured: str = "", next_step: str = "") -> Finding:
         return Finding(
@@ -205,8 +209,7 @@ def _required(
             next_step=next_step,
         )
 
-    there = "On " + ("a host" if name == CPU else f"a host with {name}") + ": stackbuild verify"
-    again = f"{there} REPOSITORY@{image.digest} --attach"
+    again = "On " + ("a host" if name == CPU else f"a host with {name}") + f": {command}"
     matching = [entry for entry in reports if name in _judged_on(entry.report)]
     if not matching:
         return answer(Verdict.ERROR, f"no report of {name} is attached", "none", again)

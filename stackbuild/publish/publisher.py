@@ -183,6 +183,7 @@ class Publisher:
                     now=datetime.now(UTC),
                     max_age=request.max_age,
                     strict=request.strict,
+                    repository=request.repository,
                 )
             )
         else:

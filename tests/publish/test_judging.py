@@ -105,6 +105,20 @@ def test_a_report_must_be_fresh_complete_and_passed(reports: list[AttachedReport
     assert judged(*reports) == [("required-report", verdict)]
 
 
+def test_the_next_step_can_be_run_as_it_stands() -> None:
+    (missing,) = required_reports(
+        IMAGE,
+        [],
+        ["sm_80"],
+        now=NOW,
+        max_age=timedelta(hours=24),
+        strict=False,
+        repository="r.example/team/app",
+    )
+    command = f"stackbuild verify r.example/team/app@{MANIFEST} --attach"
+    assert missing.next_step == f"On a host with sm_80: {command}"
+
+
 def test_strict_takes_no_warning() -> None:
     warned = report(finding("torch-matmul", Verdict.WARN))
     assert judged(warned, strict=True) == [("required-report", Verdict.FAIL)]
