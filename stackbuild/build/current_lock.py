@@ -47,7 +47,7 @@ def current_lock(
             require_current(previous, stack.spec, stack.folder, path)
     require_sources(stack.spec.files, stack.folder)
     # Imported here: a build from a current lock does not need it.
-    from stackbuild.lock.resolve import lock_stack
+    from stackbuild.build.locking import lock_stack
 
     observer.note(f"{path.name} is made anew: {why}")
     with store.lock(f"lock {path.absolute()}", observer=observer):

@@ -83,12 +83,12 @@ def _told_apart(
 def _locked(
     here: Project, specs: list[Path], upgrades: tuple[str, ...], *, everything: bool, quiet: bool
 ) -> list[dict[str, Any]]:
+    from stackbuild.build.locking import lock_stack
     from stackbuild.cli.progress import observed
     from stackbuild.errors import LockError
     from stackbuild.lock.changes import lock_changes
     from stackbuild.lock.file import read_lock, write_lock
     from stackbuild.lock.path import lock_path
-    from stackbuild.lock.resolve import lock_stack
     from stackbuild.spec.load import load_spec
 
     upgrade: Upgrade = "all" if _ALL in upgrades else frozenset(upgrades)

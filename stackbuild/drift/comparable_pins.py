@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from stackbuild.drift.pins import Pins, is_of_configuration
 from stackbuild.drift.subject import Subject
-from stackbuild.spec.package_rules import KNOWN_FRAMEWORKS
+from stackbuild.spec.known_frameworks import KNOWN_FRAMEWORKS
 
 # Pins that a side may not know at all, which is not the same as having none.
 _NOT_ALWAYS_KNOWN = ("stack", "base", "base_digest", "glibc")

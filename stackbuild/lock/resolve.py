@@ -1,4 +1,4 @@
-"""Locking a stack: base, debs, wheels, and what of them does not come out the same twice."""
+"""Resolving a stack's inputs: base, debs, wheels."""
 
 from __future__ import annotations
 
@@ -28,7 +28,6 @@ from stackbuild.lock.model import (
     PlatformLock,
 )
 from stackbuild.lock.os_facts import measure_os
-from stackbuild.lock.stability import measure_stability
 from stackbuild.lock.timestamps import newest
 from stackbuild.lock.wheels import WheelsResult, lock_wheels
 from stackbuild.lock.wheels_request import wanted_wheels
@@ -47,7 +46,7 @@ from stackbuild.store.store import Store
 BASE = "base"
 
 
-def lock_stack(
+def resolve_stack(
     loaded: LoadedSpec,
     *,
     site: SiteConfig,
@@ -57,7 +56,7 @@ def lock_stack(
     upgrade: Upgrade = frozenset(),
     observer: Observer,
 ) -> Lock:
-    """Pin every input of a stack.
+    """Pin every input of a stack; what of it does not come out the same twice is not asked here.
 
     Args:
         loaded: The spec.
@@ -69,7 +68,7 @@ def lock_stack(
         observer: Told what takes time.
 
     Returns:
-        The lock; equal to ``previous`` when nothing moved.
+        The lock, without what ``build/stability.py`` measures.
 
     Raises:
         SpecError: A requirements file is missing or invalid.
@@ -95,17 +94,6 @@ def lock_stack(
         locking = _PlatformLocking(loaded, platform, site, store, engine, before, upgrade, observer)
         lock = lock.model_copy(update={"platforms": {**lock.platforms, platform: locking.run()}})
     _refuse_unknown_upgrades(upgrade, lock, previous)
-    for platform in spec.platforms:
-        stability = measure_stability(
-            spec, loaded.folder, lock, platform, engine=engine, store=store, site=site, observer=observer
-        )
-        measured = lock.platforms[platform].model_copy(
-            update={
-                "bytecode_left_out": stability.bytecode_left_out,
-                "bytecode_failed": stability.bytecode_failed,
-            }
-        )
-        lock = lock.model_copy(update={"platforms": {**lock.platforms, platform: measured}})
     return lock
 
 

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from stackbuild.build.interface import BuiltImage
+from stackbuild.build.locking import lock_stack
 from stackbuild.build.stack import BuilderName, BuildOptions, build_stack
 from stackbuild.engine.chunk_reader import ChunkReader
 from stackbuild.engine.docker_engine import Engine
 from stackbuild.errors import StackbuildError
 from stackbuild.lock.model import Lock, PythonLock
-from stackbuild.lock.resolve import lock_stack
 from stackbuild.progress import SilentObserver
 from stackbuild.site_config import SiteConfig
 from stackbuild.spec.load import LoadedSpec
