@@ -63,7 +63,9 @@ def changes_since(folder: Path, revision: str) -> Changes:
         )
     paths, deleted = set(), set()
     compared = _git(
-        root, "diff", "--name-status", "-z", "--no-renames", "--no-ext-diff", "--no-relative", base, "--"
+        *(root, "diff", "--name-status", "-z", "--no-renames", "--no-ext-diff", "--no-relative"),
+        # What .gitmodules and diff.ignoreSubmodules leave out is in an image all the same.
+        *("--ignore-submodules=none", base, "--"),
     )
     fields = iter(compared.split("\0"))
     for status in fields:
@@ -74,7 +76,8 @@ def changes_since(folder: Path, revision: str) -> Changes:
         if status.startswith("D"):
             deleted.add(path)
     untracked = _git(root, "ls-files", "--others", "--exclude-standard", "-z")
-    paths.update(filter(None, untracked.split("\0")))
+    # A repository within this one that is no submodule is told as one folder, with a slash at its end.
+    paths.update(path.rstrip("/") for path in untracked.split("\0") if path)
     # Taken out of the index and still there: the working tree has it.
     deleted = {path for path in deleted if not os.path.lexists(root / path)}
     return Changes(root, base, frozenset(paths), frozenset(deleted))
@@ -98,7 +101,8 @@ def _root(folder: Path) -> Path:
 def _commit(root: Path, revision: str) -> str:
     answer = _run(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
     found = os.fsdecode(answer.stdout).strip()
-    if answer.returncode == 0 and found:
+    # Of ^REV it gives the commit with the mark, and that is none.
+    if answer.returncode == 0 and found and not found.startswith("^"):
         return found
     if revision == _ZEROS:
         raise UsageError(

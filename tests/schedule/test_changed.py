@@ -220,6 +220,22 @@ def test_a_submodule_that_moved_concerns_who_reads_it(
     repository.commit({"stacks/sub.yaml": spec})
     repository.write({"stacks/lib/code.py": "2"})
     assert changed(asked(capfd, "--changed-since", "HEAD")) == {"sub": ["stacks/lib"]}
+    repository.git("config", "--file", ".gitmodules", "submodule.stacks/lib.ignore", "all")
+    repository.git("config", "diff.ignoreSubmodules", "all")
+    assert changed(asked(capfd, "--changed-since", "HEAD")) == {"sub": ["stacks/lib"]}
+    repository.git("-C", "stacks/lib", "checkout", "--quiet", ".")
+    repository.write({"stacks/lib/new.py": "3"})
+    assert changed(asked(capfd, "--changed-since", "HEAD")) == {"sub": ["stacks/lib"]}
+
+
+def test_a_repository_within_that_is_not_committed_concerns_who_reads_it(
+    repository: GitRepository, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    spec = PLAIN.format(name="within") + "files:\n  - {from: cloned/app, to: /srv/app}\n"
+    repository.commit({"stacks/within.yaml": spec})
+    other = GitRepository(repository.root / "stacks/cloned")
+    other.write({"app/main.py": "1"})
+    assert changed(asked(capfd, "--changed-since", "HEAD")) == {"within": ["stacks/cloned"]}
 
 
 def test_from_a_subfolder_and_with_odd_settings(
@@ -265,7 +281,7 @@ def test_every_broken_spec_is_told(repository: GitRepository, capfd: pytest.Capt
 # What cannot be compared -----------------------------------------------------------
 
 
-@pytest.mark.parametrize("revision", ["no-such", "", "--all", "HEAD^{tree}", "0" * 40])
+@pytest.mark.parametrize("revision", ["no-such", "", "--all", "HEAD^{tree}", "^HEAD", "0" * 40])
 def test_an_unknown_revision(
     repository: GitRepository, capfd: pytest.CaptureFixture[str], revision: str
 ) -> None:
