@@ -6,9 +6,11 @@ import hashlib
 import time
 from collections.abc import Iterator, Sequence
 
+from stackbuild.annotate.labels import image_labels
 from stackbuild.build.base import Base
 from stackbuild.build.chain import present_layers
 from stackbuild.build.image_config import ConfigLayer, base_run_config, image_config
+from stackbuild.build.image_content import remember_config
 from stackbuild.build.inputs import LockedInputs
 from stackbuild.build.interface import BuildRequest, BuiltImage
 from stackbuild.build.interim import InterimImages, LayerTar
@@ -19,8 +21,6 @@ from stackbuild.engine.docker_engine import Engine
 from stackbuild.engine.models import ImageInfo
 from stackbuild.errors import NotJudgedError
 from stackbuild.progress import Observer
-from stackbuild.publish.image_content import remember_config
-from stackbuild.publish.labels import image_labels
 from stackbuild.site_config import SiteConfig
 from stackbuild.store.store import Store
 

@@ -11,7 +11,7 @@ from stackbuild.lock.model import Lock, PlatformLock
 from stackbuild.spec.model import Platform, StackSpec
 
 if TYPE_CHECKING:
-    from stackbuild.publish.pin_list import PinList
+    from stackbuild.annotate.pin_list import PinList
 
 
 @dataclass(frozen=True)

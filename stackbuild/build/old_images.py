@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from stackbuild.annotate.labels import read_pins_label
+from stackbuild.annotate.pin_list import pin_list
+from stackbuild.annotate.tags import image_version
 from stackbuild.engine.docker_engine import Engine
 from stackbuild.engine.models import ImageInfo
 from stackbuild.errors import NotJudgedError
 from stackbuild.layers.files import files_sha256
 from stackbuild.lock.file import lock_sha256
 from stackbuild.lock.model import Lock
-from stackbuild.publish.labels import read_pins_label
-from stackbuild.publish.pin_list import pin_list
-from stackbuild.publish.tags import image_version
 from stackbuild.spec.load import LoadedSpec
 
 

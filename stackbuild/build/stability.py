@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from stackbuild.annotate.pin_list import pin_list
 from stackbuild.build.base import Base
 from stackbuild.build.image_config import base_run_config
 from stackbuild.build.inputs import LockedInputs
@@ -26,7 +27,6 @@ from stackbuild.layers.interface import Layer, Maker
 from stackbuild.lock.file import lock_sha256
 from stackbuild.lock.model import Lock
 from stackbuild.progress import Observer
-from stackbuild.publish.pin_list import pin_list
 from stackbuild.site_config import SiteConfig
 from stackbuild.spec.model import ImageSpec, Platform, StackSpec
 from stackbuild.store.store import Store

@@ -23,7 +23,7 @@ from stackbuild.store.scratch import sweep_scratch
 from stackbuild.store.store import Store
 
 if TYPE_CHECKING:
-    from stackbuild.publish.pin_list import PinList
+    from stackbuild.annotate.pin_list import PinList
 
 _BUILT = "built-image"  # kind of record
 
@@ -97,8 +97,8 @@ def build_stack(
             return known
         for name in (*engine.sweep(), *store.sweep(), *sweep_scratch()):
             observer.note(f"removed {name}, which a killed run had left")
-        from stackbuild.publish.pin_list import pin_list
-        from stackbuild.publish.tags import image_tags
+        from stackbuild.annotate.pin_list import pin_list
+        from stackbuild.annotate.tags import image_tags
 
         pins = pin_list(spec, lock.platforms[platform], files, lock_sha256=lock_sha256(lock))
         tags = options.tags or image_tags(pins)
@@ -156,7 +156,7 @@ def _put_back(engine: Engine, tags: Iterable[str], before: Mapping[str, str], pi
 
 def _stands_for(image: ImageInfo, pins: PinList) -> bool:
     """Whether an image is of these pins: somebody with another store may have moved a name meanwhile."""
-    from stackbuild.publish.labels import read_pins_label
+    from stackbuild.annotate.labels import read_pins_label
 
     try:
         return read_pins_label(image.labels, image.id).pins == pins

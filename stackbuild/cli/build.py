@@ -118,7 +118,7 @@ def _build_one(
     from stackbuild.build.current_lock import current_lock
     from stackbuild.build.stack import BuildOptions, build_stack
     from stackbuild.cli.output import talk
-    from stackbuild.errors import StackbuildError
+    from stackbuild.errors import InterruptedRunError, StackbuildError
     from stackbuild.spec.load import load_spec
 
     began = time.monotonic()
@@ -140,6 +140,8 @@ def _build_one(
         row = _row(built, time.monotonic() - began)
         if asked.verify:
             row |= _verified(here, engine, stack, built, asked, observer)
+    except InterruptedRunError:
+        raise
     except StackbuildError as error:
         if alone:
             raise
@@ -219,11 +221,11 @@ def _documents(
     remembered = here.store.record(kind, built.config_digest)
     if remembered is not None:
         return remembered
+    from stackbuild.annotate.labels import read_pins_label
     from stackbuild.cli.output import json_text
     from stackbuild.errors import NotJudgedError
     from stackbuild.lock.file import read_lock
     from stackbuild.lock.path import lock_path
-    from stackbuild.publish.labels import read_pins_label
     from stackbuild.sbom.stack import stack_sbom
     from stackbuild.scan.scan_engine import scan_engine_image
     from stackbuild.verification.target import platform_of

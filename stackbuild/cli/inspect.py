@@ -10,9 +10,9 @@ import click
 from stackbuild.cli.options import output_options
 
 if TYPE_CHECKING:
+    from stackbuild.annotate.inspect import Inspection
+    from stackbuild.annotate.pin_list import PinList
     from stackbuild.cli.context import Project
-    from stackbuild.publish.inspect import Inspection
-    from stackbuild.publish.pin_list import PinList
     from stackbuild.publish.remote_inspection import InspectedPlatform, RemoteInspection
 
 
@@ -52,9 +52,9 @@ def command(
 
 def _in_engine(here: Project, image: str, format_: str, output: Path | None) -> bool:
     """Show an image of the engine; False when there is none."""
+    from stackbuild.annotate.inspect import inspect_image
     from stackbuild.cli.output import json_text, write_result
     from stackbuild.errors import NotJudgedError
-    from stackbuild.publish.inspect import inspect_image
 
     try:
         with here.engine() as engine:

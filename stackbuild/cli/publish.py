@@ -194,8 +194,8 @@ def _staged(name: str, repository: str) -> Source:
 
 def _destination(reference: str) -> tuple[str, tuple[str, ...]]:
     """Repository and tags of what was named."""
+    from stackbuild.annotate.image_reference import split_reference
     from stackbuild.errors import UsageError
-    from stackbuild.publish.image_reference import split_reference
 
     repository, tag, digest = split_reference(reference)
     if digest:

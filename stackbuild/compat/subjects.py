@@ -19,8 +19,8 @@ from stackbuild.findings import Finding, Verdict
 from stackbuild.spec.model import ImageBaseSpec, StackSpec
 
 if TYPE_CHECKING:
+    from stackbuild.annotate.pin_list import PinList
     from stackbuild.lock.model import Lock
-    from stackbuild.publish.pin_list import PinList
 
 
 def subject_of_stack(

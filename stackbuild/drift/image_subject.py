@@ -6,12 +6,12 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
+from stackbuild.annotate.annotations import pins_that_hold
+from stackbuild.annotate.tags import content_hash
 from stackbuild.drift.model import Side
 from stackbuild.drift.packages import Package, PackageSet
 from stackbuild.drift.pins import config_pins, measured_pins, stated_pins
 from stackbuild.drift.subject import ImageSubject, Subject
-from stackbuild.publish.annotations import pins_that_hold
-from stackbuild.publish.tags import content_hash
 from stackbuild.sbom.licences import declared_licences
 from stackbuild.sbom.system_graph import SystemGraph
 from stackbuild.scan.contents.packages import SystemPackage

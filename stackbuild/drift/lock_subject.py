@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from stackbuild.annotate.pin_list import pin_list
 from stackbuild.drift.model import Side
 from stackbuild.drift.packages import Package, PackageSet
 from stackbuild.drift.pins import stated_pins
@@ -11,7 +12,6 @@ from stackbuild.layers.venv import VenvLayout
 from stackbuild.lock.base import base_config
 from stackbuild.lock.file import lock_sha256
 from stackbuild.lock.model import BootstrapBaseLock, Lock, LockedDeb, PlatformLock
-from stackbuild.publish.pin_list import pin_list
 from stackbuild.spec.model import Platform, StackSpec
 
 

@@ -7,12 +7,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from stackbuild.annotate.labels import PINS_LABEL
+from stackbuild.annotate.pin_list import PinList
 from stackbuild.drift.breaking import pin_breaks
 from stackbuild.drift.model import PinChange
 from stackbuild.drift.packages import Package
 from stackbuild.facts.tables import Facts
-from stackbuild.publish.labels import PINS_LABEL
-from stackbuild.publish.pin_list import PinList
 
 # One side may know a version more exactly than the other: 3.11.2 of a pin list, 3.11 of a folder's name.
 _VERSIONS = frozenset(

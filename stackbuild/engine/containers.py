@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -15,8 +16,10 @@ from stackbuild.engine import ownership
 from stackbuild.engine.container import Container
 from stackbuild.engine.models import DeviceRequest, Mount
 from stackbuild.engine.translate import translated
-from stackbuild.engine.uninterrupted import uninterrupted
-from stackbuild.errors import StackbuildError
+from stackbuild.engine.uninterrupted import insisted, uninterrupted
+from stackbuild.errors import InterruptedRunError, StackbuildError
+
+_REMOVAL = 10.0  # seconds that the engine may take to remove a container
 
 
 class ContainerRequests:
@@ -110,9 +113,21 @@ class ContainerRequests:
         try:
             self._api.remove_container(name, force=True, v=True)
         except docker.errors.APIError as error:
-            # 404: never made; 409: its removal is under way
-            if error.status_code not in (404, 409):
+            if error.status_code == 404:
+                return  # never made
+            if error.status_code != 409:
                 raise
+            self._await_removal(name)
+
+    def _await_removal(self, name: str) -> None:
+        """Wait for a removal that is under way: till its end the engine holds the container's volumes."""
+        deadline = time.monotonic() + _REMOVAL
+        while time.monotonic() < deadline:
+            try:
+                self._api.inspect_container(name)
+            except docker.errors.NotFound:
+                return
+            time.sleep(0.05)
 
     @contextmanager
     def volume(self) -> Iterator[str]:
@@ -131,6 +146,16 @@ class ContainerRequests:
             if error.status_code != 404:
                 raise
 
+    def _remove_free_volume(self, name: str) -> bool:
+        """Remove a volume; False when a container has it, which another process may just be removing."""
+        try:
+            self._remove_volume(name)
+        except docker.errors.APIError as error:
+            if error.status_code != 409:
+                raise
+            return False
+        return True
+
     @contextmanager
     def _removing(self, remove: Callable[[], None]) -> Iterator[None]:
         """Run a removal when the block ends, however it ends."""
@@ -141,6 +166,13 @@ class ContainerRequests:
             with suppress(StackbuildError):
                 self._insist(remove)
             raise
+        except KeyboardInterrupt as interrupt:
+            try:
+                self._insist(remove)
+            except StackbuildError as error:
+                # Told as what it is: whoever takes a failure for the image's would go on with the run.
+                raise InterruptedRunError(error.what, code=error.code, detail=error.detail) from interrupt
+            raise
         except BaseException:
             self._insist(remove)
             raise
@@ -149,11 +181,7 @@ class ContainerRequests:
     def _insist(self, remove: Callable[[], None]) -> None:
         """Run a removal to its end even when an interrupt comes meanwhile."""
         with translated("remove what was made for this run"):
-            try:
-                remove()
-            except KeyboardInterrupt:
-                remove()
-                raise
+            insisted(remove)
 
 
 def _device_request(request: DeviceRequest) -> docker.types.DeviceRequest:

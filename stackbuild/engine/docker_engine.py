@@ -114,8 +114,7 @@ class Engine(ImageRequests, ContainerRequests):
                         container["Names"][0].lstrip("/") if container["Names"] else container["Id"]
                     )
             for volume in volumes:
-                if _is_gone(volume):
-                    self._remove_volume(volume["Name"])
+                if _is_gone(volume) and self._remove_free_volume(volume["Name"]):
                     removed.append(volume["Name"])
             for image in images:
                 if _is_gone(image):

@@ -25,3 +25,16 @@ def uninterrupted(call: Callable[[], T], *, on_interrupt: Callable[[], None] | N
                 on_interrupt()
             wait([future])
             raise
+
+
+def insisted(remove: Callable[[], None]) -> None:
+    """Run a removal to its end, also when an interrupt comes before or meanwhile; that is raised afterwards.
+
+    Args:
+        remove: May be called twice.
+    """
+    try:
+        uninterrupted(remove)
+    except KeyboardInterrupt:
+        remove()  # the interrupt may have come before it began
+        raise

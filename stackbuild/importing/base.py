@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from stackbuild.publish.annotations import pins_that_hold
-from stackbuild.publish.inspect import inspect_image
-from stackbuild.publish.labels import PINS_LABEL
-from stackbuild.publish.pin_list import PinList
+from stackbuild.annotate.annotations import pins_that_hold
+from stackbuild.annotate.inspect import inspect_image
+from stackbuild.annotate.labels import PINS_LABEL
+from stackbuild.annotate.pin_list import PinList
 from stackbuild.scan.scan import Scan
 
 _OURS = re.compile(r"stackbuild: (?!\S+ \S+ from \d+ locked debs)|apt-get install --no-download ")

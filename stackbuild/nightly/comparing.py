@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from stackbuild.annotate.annotations import pins_that_hold
+from stackbuild.annotate.pin_list import PinList
 from stackbuild.drift.compare import compare_images
 from stackbuild.drift.model import Drift, LayerChange, Side
 from stackbuild.drift.pins import compare_pins, stated_pins
@@ -13,8 +15,6 @@ from stackbuild.engine.docker_engine import Engine
 from stackbuild.errors import LockError, NotJudgedError, ScanError
 from stackbuild.nightly.ground import Ground
 from stackbuild.nightly.reference import Reference, first_difference
-from stackbuild.publish.annotations import pins_that_hold
-from stackbuild.publish.pin_list import PinList
 from stackbuild.registry.client import RegistryClient
 from stackbuild.scan.sources.engine import EngineSource
 from stackbuild.scan.sources.interface import ImageDescription, ImageSource

@@ -5,6 +5,8 @@ from __future__ import annotations
 from contextlib import ExitStack
 from dataclasses import dataclass
 
+from stackbuild.annotate.annotations import pins_that_hold
+from stackbuild.annotate.image_reference import split_reference
 from stackbuild.engine.docker_engine import Engine
 from stackbuild.engine.models import ImageInfo
 from stackbuild.errors import LockError
@@ -16,8 +18,6 @@ from stackbuild.nightly.inputs_base import external_digest
 from stackbuild.nightly.judging import aging_of, judge_image
 from stackbuild.nightly.outcome import outcome_of_inputs
 from stackbuild.nightly.reference import Reference, known_digest, last_image
-from stackbuild.publish.annotations import pins_that_hold
-from stackbuild.publish.image_reference import split_reference
 from stackbuild.registry.client import RegistryClient
 from stackbuild.verification.target import supported_platform
 

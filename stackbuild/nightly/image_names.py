@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from stackbuild.engine.docker_engine import Engine
 from stackbuild.engine.naming import move_name
+from stackbuild.engine.uninterrupted import insisted
 from stackbuild.errors import NotJudgedError
 
 
@@ -45,7 +46,7 @@ class ImageNames:
         finally:
             # Of an engine that is gone more has been told already; the next night removes the name.
             with suppress(NotJudgedError):
-                engine.remove_image(self.new)
+                insisted(lambda: engine.remove_image(self.new))
 
     def settle(self, engine: Engine, image_id: str, *, drifted: bool) -> str:
         """Give a judged image its name, and return that.

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from stackbuild.annotate.image_reference import split_reference
 from stackbuild.compat.contents import environment_of
 from stackbuild.errors import LockError, NotJudgedError, StackbuildError
 from stackbuild.findings import Finding, Verdict
 from stackbuild.lock.model import ImageBaseLock
 from stackbuild.nightly.outcome import finding_of_error
-from stackbuild.publish.image_reference import split_reference
 from stackbuild.registry.client import RegistryClient, ResolvedImage
 from stackbuild.spec.model import Platform
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import cast
 
+from stackbuild.annotate.pin_list import PinList
 from stackbuild.drift.compare import compare_locks
 from stackbuild.drift.model import Drift, Side
 from stackbuild.drift.pins import compare_pins, stated_pins
 from stackbuild.lock.file import lock_sha256
 from stackbuild.lock.model import Lock
 from stackbuild.nightly.model import StackNight
-from stackbuild.publish.pin_list import PinList
 from stackbuild.spec.model import Platform
 from stackbuild.store.store import Store
 

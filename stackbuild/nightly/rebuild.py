@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
+from stackbuild.annotate.pin_list import PinList, pin_list
+from stackbuild.annotate.tags import image_tags
 from stackbuild.build.interface import BuiltImage
 from stackbuild.build.stack import BuildOptions, build_stack
 from stackbuild.engine.docker_engine import Engine
@@ -29,8 +31,6 @@ from stackbuild.nightly.reference import (
 )
 from stackbuild.nightly.reproduced import judge_rebuild, not_rebuilt
 from stackbuild.publish.inputs import stack_inputs
-from stackbuild.publish.pin_list import PinList, pin_list
-from stackbuild.publish.tags import image_tags
 from stackbuild.registry.client import RegistryClient
 from stackbuild.sbom.stack import stack_sbom
 from stackbuild.spec.model import Platform

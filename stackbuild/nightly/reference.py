@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from stackbuild.annotate.annotations import pins_that_hold
+from stackbuild.annotate.pin_list import PinList
+from stackbuild.annotate.tags import image_version
 from stackbuild.engine.docker_engine import Engine
 from stackbuild.nightly.history.history import History
 from stackbuild.nightly.model import StackNight
-from stackbuild.publish.annotations import pins_that_hold
-from stackbuild.publish.pin_list import PinList
 from stackbuild.publish.remote_image import read_remote
-from stackbuild.publish.tags import image_version
 from stackbuild.registry.client import RegistryClient
 
 _LOOK_BACK = 400  # nights

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from stackbuild.publish.annotations import COMPLETE, CONFIG, CREATED, GPUS, STARTED, VERDICT
+from stackbuild.annotate.annotations import COMPLETE, CONFIG, CREATED, GPUS, STARTED, VERDICT
 from stackbuild.registry.client import RegistryClient
 from stackbuild.registry.referrers import Referrer, attach, attached_content, list_referrers
 from stackbuild.registry.writer import RegistryWriter

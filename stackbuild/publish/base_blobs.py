@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from stackbuild.annotate.image_reference import split_reference
+from stackbuild.annotate.pin_list import BasePin
 from stackbuild.errors import LockError, NotJudgedError
 from stackbuild.publish.compressed import LayerBlob
-from stackbuild.publish.image_reference import split_reference
-from stackbuild.publish.pin_list import BasePin
 from stackbuild.registry.client import RegistryClient
 
 _GZIPPED = ("+gzip", ".tar.gzip")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from stackbuild.annotate.image_reference import split_reference
 from stackbuild.engine.docker_engine import Engine
 from stackbuild.errors import LockError, UsageError
 from stackbuild.progress import Observer
 from stackbuild.publish.attachments import attach_document, verification_attachment
-from stackbuild.publish.image_reference import split_reference
 from stackbuild.publish.push import RemoteManifest
 from stackbuild.publish.remote_image import read_remote
 from stackbuild.registry.client import RegistryClient

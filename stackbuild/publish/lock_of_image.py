@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from stackbuild.annotate.annotations import pins_that_hold
 from stackbuild.errors import LockError, SpecError
 from stackbuild.lock.file import lock_sha256, read_lock
 from stackbuild.lock.model import Lock
 from stackbuild.lock.path import lock_path
-from stackbuild.publish.annotations import pins_that_hold
 from stackbuild.spec.load import LoadedSpec, load_spec
 from stackbuild.spec.model import Platform
 

@@ -12,6 +12,8 @@ from typing import Literal
 from packaging.version import InvalidVersion, Version
 from pydantic import Field
 
+from stackbuild.annotate.inspect import inspect_image
+from stackbuild.annotate.pin_list import PinList
 from stackbuild.compat.check import check
 from stackbuild.compat.judge import worst
 from stackbuild.compat.subject import HostOffer
@@ -20,8 +22,6 @@ from stackbuild.errors import LockError, NotJudgedError
 from stackbuild.facts.tables import Facts
 from stackbuild.findings import Finding, Verdict
 from stackbuild.frozen_model import FrozenModel
-from stackbuild.publish.inspect import inspect_image
-from stackbuild.publish.pin_list import PinList
 from stackbuild.publish.remote_image import RemoteImage, read_remote
 from stackbuild.publish.staging import is_internal
 from stackbuild.registry.client import RegistryClient

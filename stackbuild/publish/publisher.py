@@ -11,11 +11,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from stackbuild.annotate.annotations import CONFIG, INPUTS, pins_that_hold
+from stackbuild.annotate.tags import image_version
+from stackbuild.build.image_content import digest_of
 from stackbuild.engine.docker_engine import Engine
 from stackbuild.errors import ExitCode, LockError, NotJudgedError, UsageError
 from stackbuild.findings import Finding, Verdict, exit_code_of, is_complete
 from stackbuild.progress import Observer
-from stackbuild.publish.annotations import CONFIG, INPUTS, pins_that_hold
 from stackbuild.publish.attachments import (
     SBOM_TYPE,
     Attachment,
@@ -23,7 +25,6 @@ from stackbuild.publish.attachments import (
     attached_reports,
     sbom_attachment,
 )
-from stackbuild.publish.image_content import digest_of
 from stackbuild.publish.judging import CPU, Judge, Judged, judge_completeness, required_reports
 from stackbuild.publish.layer_cache import LayerCache
 from stackbuild.publish.model import AttachedDocument, PublishedPlatform, PublishReport
@@ -40,7 +41,6 @@ from stackbuild.publish.remote_image import index_of, read_remote
 from stackbuild.publish.request import PublishRequest, Source
 from stackbuild.publish.sign import require_cosign, sign
 from stackbuild.publish.staging import StagingTags, inputs_tag, staged_tag
-from stackbuild.publish.tags import image_version
 from stackbuild.registry.client import OCI_INDEX, RegistryClient
 from stackbuild.registry.referrers import list_referrers
 from stackbuild.registry.writer import RegistryWriter

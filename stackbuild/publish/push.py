@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from stackbuild.annotate.annotations import manifest_annotations
+from stackbuild.annotate.labels import PINS_LABEL, read_pins_label
+from stackbuild.build.image_content import digest_of, image_config_bytes, layer_tars
 from stackbuild.engine.docker_engine import Engine
 from stackbuild.engine.models import ImageInfo
 from stackbuild.errors import LockError, NotJudgedError
 from stackbuild.progress import Observer
-from stackbuild.publish.annotations import manifest_annotations
 from stackbuild.publish.base_blobs import BaseBlobs, base_blobs
 from stackbuild.publish.compressed import LayerBlob, compress_layer, known_blob, remember_blob
-from stackbuild.publish.image_content import digest_of, image_config_bytes, layer_tars
-from stackbuild.publish.labels import PINS_LABEL, read_pins_label
 from stackbuild.registry.client import OCI_MANIFEST, RegistryClient
 from stackbuild.registry.writer import RegistryWriter
 from stackbuild.store.store import Store

@@ -6,8 +6,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from stackbuild.build.image_content import digest_of
 from stackbuild.errors import LockError
-from stackbuild.publish.image_content import digest_of
 from stackbuild.publish.push import RemoteManifest
 from stackbuild.registry.client import DOCKER_MANIFEST, OCI_INDEX, OCI_MANIFEST, RegistryClient
 from stackbuild.registry.writer import DELETED_TYPE

@@ -8,12 +8,12 @@ from typing import Literal
 
 from pydantic import Field
 
+from stackbuild.annotate.annotations import COMPLETE, GPUS, INPUTS, STARTED, VERDICT
+from stackbuild.annotate.image_reference import split_reference
+from stackbuild.annotate.inspect import Inspection, inspect_image
 from stackbuild.errors import LockError, NotJudgedError
 from stackbuild.frozen_model import FrozenModel
-from stackbuild.publish.annotations import COMPLETE, GPUS, INPUTS, STARTED, VERDICT
 from stackbuild.publish.attachments import SBOM_TYPE, SCAN_TYPE, VERIFICATION_TYPE
-from stackbuild.publish.image_reference import split_reference
-from stackbuild.publish.inspect import Inspection, inspect_image
 from stackbuild.publish.push import RemoteManifest
 from stackbuild.publish.remote_image import read_remote
 from stackbuild.registry.client import RegistryClient

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from stackbuild.annotate.annotations import pins_that_hold
+from stackbuild.annotate.pin_list import PinList
 from stackbuild.engine.docker_engine import Engine
 from stackbuild.engine.models import ImageInfo
 from stackbuild.errors import LockError, NotJudgedError
@@ -13,10 +15,8 @@ from stackbuild.lock.file import lock_sha256, read_lock, require_current
 from stackbuild.lock.model import Lock
 from stackbuild.lock.path import lock_path
 from stackbuild.progress import Observer
-from stackbuild.publish.annotations import pins_that_hold
 from stackbuild.publish.inputs import stack_inputs
 from stackbuild.publish.lock_of_image import lock_of_image
-from stackbuild.publish.pin_list import PinList
 from stackbuild.publish.remote_image import read_remote
 from stackbuild.publish.request import Source
 from stackbuild.publish.staging import inputs_tag

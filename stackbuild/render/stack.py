@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from stackbuild.annotate.pin_list import pin_list
 from stackbuild.layers.files import files_sha256
 from stackbuild.lock.apt_keys import fetch_apt_keys
 from stackbuild.lock.bootstrap_base import bootstrap_layer
@@ -13,7 +14,6 @@ from stackbuild.lock.file import lock_sha256
 from stackbuild.lock.model import BootstrapBaseLock, Lock
 from stackbuild.lock.wheels_fetch import fetch_wheels
 from stackbuild.progress import Observer
-from stackbuild.publish.pin_list import pin_list
 from stackbuild.render.context import ContextEntry, context_entries, source_folders
 from stackbuild.render.dockerfile import render_dockerfile
 from stackbuild.site_config import SiteConfig

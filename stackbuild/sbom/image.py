@@ -27,7 +27,7 @@ def write_sbom(
     Args:
         spec: The spec.
         lock: The platform's lock.
-        version: The image's version, as its tag says it; see ``publish.tags.image_version``.
+        version: The image's version, as its tag says it; see ``annotate.tags.image_version``.
         platform: The platform, for example linux/amd64.
         licences: Licences of the wheels, by sha256; see ``licences.wheel_licences``.
         config_digest: The image's config digest (``sha256:…``), when there is an image.

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 
 from stackbuild import __version__
-from stackbuild.publish.annotations import pins_that_hold
-from stackbuild.publish.labels import PINS_LABEL
+from stackbuild.annotate.annotations import pins_that_hold
+from stackbuild.annotate.labels import PINS_LABEL
 from stackbuild.sbom.cyclonedx_writer import write_cyclonedx
 from stackbuild.sbom.inventory import Item
 from stackbuild.sbom.scan_inventory import missing_metadata, scan_inventory

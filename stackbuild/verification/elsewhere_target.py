@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, get_args
 
+from stackbuild.annotate.image_reference import split_reference
 from stackbuild.engine.docker_engine import Engine
 from stackbuild.engine.models import ImageInfo
 from stackbuild.errors import LockError, NotJudgedError
-from stackbuild.publish.image_reference import split_reference
 from stackbuild.registry.client import RegistryClient
 from stackbuild.site_config import SiteConfig
 from stackbuild.spec.load import load_spec

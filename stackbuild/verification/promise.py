@@ -16,7 +16,7 @@ from stackbuild.verification.declared import declared
 from stackbuild.verification.production import deployment_target, must_match, package_sources
 
 if TYPE_CHECKING:
-    from stackbuild.publish.pin_list import PinList
+    from stackbuild.annotate.pin_list import PinList
 
 Device = Literal["cpu", "cuda"]
 

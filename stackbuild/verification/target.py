@@ -95,8 +95,8 @@ def promise_by_labels(
     Raises:
         NotJudgedError: ``pin-list-unreadable``.
     """
-    from stackbuild.publish.inspect import inspect_image
-    from stackbuild.publish.labels import PINS_LABEL
+    from stackbuild.annotate.inspect import inspect_image
+    from stackbuild.annotate.labels import PINS_LABEL
 
     labels = config.get("Labels") or {}
     if PINS_LABEL in labels:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from stackbuild.annotate.labels import PINS_LABEL
 from stackbuild.drift.findings import layer_text
 from stackbuild.drift.first_layer import layer_maker
 from stackbuild.drift.model import LayerChange
-from stackbuild.publish.labels import PINS_LABEL
 from tests.drift.images import OS, archive, compared, deb, dist
 from tests.support.layer_tars import Content, digest, layer_tar
 

@@ -9,18 +9,20 @@ import subprocess
 import sys
 import tarfile
 import textwrap
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import docker.errors
 import pytest
 
 from stackbuild.engine import ownership
 from stackbuild.engine.chunk_reader import ChunkReader
 from stackbuild.engine.docker_engine import Engine
 from stackbuild.engine.models import DeviceRequest, Mount
-from stackbuild.errors import BuildError, NotJudgedError, UsageError
+from stackbuild.errors import BuildError, InterruptedRunError, NotJudgedError, UsageError
 from stackbuild.progress import SilentObserver
 from tests.support.base_image import busybox_rootfs, docker_archive
 
@@ -212,6 +214,63 @@ def test_a_read_only_container_reads_a_filled_volume(engine: Engine, busybox: st
             assert container.wait(20) == 0
             assert container.logs() == b"here"
     assert ours(engine) == set()
+
+
+def test_an_interrupt_while_a_container_is_removed_removes_its_volume_as_well(
+    engine: Engine, busybox: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remove = engine._api.remove_container
+    asked = []
+
+    def interrupted(*arguments: object, **options: object) -> None:
+        asked.append(arguments)
+        if len(asked) > 1:
+            remove(*arguments, **options)
+            return
+        begun = threading.Thread(target=remove, args=arguments, kwargs=options)
+        begun.start()
+        time.sleep(0.02)
+        os.kill(os.getpid(), signal.SIGINT)
+        begun.join()
+
+    monkeypatch.setattr(engine._api, "remove_container", interrupted)
+    with (
+        pytest.raises(KeyboardInterrupt),
+        engine.volume() as volume,
+        engine.container(busybox, ["/bin/sleep", "60"], mounts=[Mount(volume, "/v")]) as container,
+    ):
+        container.start()
+    assert ours(engine) == set()
+
+
+def test_an_interrupt_stays_one_where_not_all_can_be_removed(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remove = engine._api.remove_volume
+
+    def refused(name: str, **_: object) -> None:
+        remove(name)
+        raise docker.errors.APIError("the volume is in use")
+
+    monkeypatch.setattr(engine._api, "remove_volume", refused)
+    with pytest.raises(InterruptedRunError) as caught, engine.volume():
+        raise KeyboardInterrupt
+    assert "in use" in caught.value.detail
+
+
+def test_a_sweep_leaves_a_volume_to_the_process_that_removes_its_container(
+    engine: Engine, busybox: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with (
+        engine.volume() as volume,
+        engine.container(busybox, ["/bin/sleep", "60"], mounts=[Mount(volume, "/v")]),
+    ):
+        described = {"Volumes": [{"Name": volume, "Labels": {ownership.LABEL: "killed"}}]}
+        monkeypatch.setattr(engine._api, "containers", lambda **_: [])
+        monkeypatch.setattr(engine._api, "volumes", lambda **_: described)
+        monkeypatch.setattr(engine._api, "images", lambda **_: [])
+        monkeypatch.setattr(ownership, "owner_is_gone", lambda label: label == "killed")
+        assert engine.sweep() == []
 
 
 def test_a_start_that_fails_leaves_no_container(engine: Engine, busybox: str) -> None:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from stackbuild.annotate.labels import PINS_LABEL, image_labels
 from stackbuild.cli.main import run
-from stackbuild.publish.labels import PINS_LABEL, image_labels
 from tests.publish.test_publish import CU130, pins, spec
 
 if TYPE_CHECKING:

@@ -11,10 +11,12 @@ from typing import Any
 
 import pytest
 
+from stackbuild.annotate.annotations import INPUTS
+from stackbuild.annotate.labels import PINS_LABEL
+from stackbuild.annotate.tags import content_hash, image_version
 from stackbuild.cli.main import run
 from stackbuild.lock.file import lock_sha256, read_lock
 from stackbuild.lock.path import lock_path
-from stackbuild.publish.annotations import INPUTS
 from stackbuild.publish.attachments import (
     SBOM_TYPE,
     attach_document,
@@ -23,9 +25,7 @@ from stackbuild.publish.attachments import (
     verification_attachment,
 )
 from stackbuild.publish.inputs import stack_inputs
-from stackbuild.publish.labels import PINS_LABEL
 from stackbuild.publish.remote_image import read_remote
-from stackbuild.publish.tags import content_hash, image_version
 from stackbuild.registry.client import RegistryClient
 from stackbuild.registry.referrers import attached_content, list_referrers
 from stackbuild.registry.writer import RegistryWriter
@@ -77,7 +77,7 @@ def test_every_label_and_annotation_is_what_is_in_the_image(project: Project) ->
     assert remote is not None
     found = json.loads(run_inspect(project))["platforms"][0]["inspection"]
     assert found["relation"] == "exact"
-    from stackbuild.publish.pin_list import PinList
+    from stackbuild.annotate.pin_list import PinList
 
     listed = PinList.model_validate(told["pins"])
     expected = {

@@ -8,9 +8,9 @@ import io
 import json
 import tarfile
 
-from stackbuild.publish.annotations import manifest_annotations
-from stackbuild.publish.labels import image_labels
-from stackbuild.publish.pin_list import PinList
+from stackbuild.annotate.annotations import manifest_annotations
+from stackbuild.annotate.labels import image_labels
+from stackbuild.annotate.pin_list import PinList
 from stackbuild.registry.client import OCI_MANIFEST
 from tests.publish.test_publish import spec
 from tests.support.registry import Registry, digest_of

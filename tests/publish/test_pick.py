@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from stackbuild.annotate.pin_list import PinList
 from stackbuild.cli.main import run
-from stackbuild.publish.pin_list import PinList
 from stackbuild.registry.client import OCI_MANIFEST, RegistryClient
 from stackbuild.registry.referrers import attach
 from stackbuild.registry.writer import RegistryWriter

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from stackbuild.annotate.inspect import inspect_image
+from stackbuild.annotate.labels import PINS_LABEL, image_labels, read_pins_label
+from stackbuild.annotate.pin_list import PinList, pin_list
+from stackbuild.annotate.tags import content_hash, image_tags, image_version
 from stackbuild.errors import NotJudgedError
 from stackbuild.lock.model import LockedWheel, PlatformLock
-from stackbuild.publish.inspect import inspect_image
-from stackbuild.publish.labels import PINS_LABEL, image_labels, read_pins_label
-from stackbuild.publish.pin_list import PinList, pin_list
-from stackbuild.publish.tags import content_hash, image_tags, image_version
 from stackbuild.spec.model import StackSpec
 
 LOCK, FILES = "1" * 64, "2" * 64

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from stackbuild.annotate.pin_list import pin_list
 from stackbuild.errors import SpecError
 from stackbuild.lock.model import PlatformLock
-from stackbuild.publish.pin_list import pin_list
 from stackbuild.render.dockerfile import render_dockerfile
 from stackbuild.render.lint import lint_for_classic_builder
 from stackbuild.render.requirements import pip_steps, requirements_text

@@ -6,10 +6,10 @@ import json
 from datetime import date
 from typing import Any
 
+from stackbuild.annotate.labels import PINS_LABEL
 from stackbuild.compat.offer import described_offer
 from stackbuild.facts.tables import Facts
 from stackbuild.findings import Finding, Verdict, is_complete
-from stackbuild.publish.labels import PINS_LABEL
 from stackbuild.scan.gates.judge import Expectations, judge_scan
 from stackbuild.scan.scan import scan_of
 from tests.scan.test_contents import KEY, SITE, distribution

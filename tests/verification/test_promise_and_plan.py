@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from stackbuild.annotate.pin_list import BasePin, PinList
 from stackbuild.errors import LockError, SpecError
 from stackbuild.lock.model import PlatformLock
-from stackbuild.publish.pin_list import BasePin, PinList
 from stackbuild.spec.model import StackSpec
 from stackbuild.verification.files import stack_files
 from stackbuild.verification.gpus import GpuSelection

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from packaging.version import Version
 
+from stackbuild.annotate.inspect import inspect_image
+from stackbuild.annotate.labels import PINS_LABEL
+from stackbuild.annotate.pin_list import PinList
 from stackbuild.compat.versions import parse_cuda
 from stackbuild.errors import NotJudgedError
 from stackbuild.findings import Finding, Verdict
-from stackbuild.publish.inspect import inspect_image
-from stackbuild.publish.labels import PINS_LABEL
-from stackbuild.publish.pin_list import PinList
 from stackbuild.scan.gates.packages import is_version
 from stackbuild.scan.scan import Scan
 
