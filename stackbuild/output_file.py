@@ -50,6 +50,19 @@ def writing(path: Path) -> Iterator[None]:
         ) from error
 
 
+def require_folder(folder: Path) -> None:
+    """Make sure, before long work, that files can be written into a folder; it is made when missing.
+
+    Raises:
+        UsageError: ``output-unwritable``.
+    """
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        descriptor, temporary = tempfile.mkstemp(dir=folder, prefix=".stackbuild.")
+        os.close(descriptor)
+        Path(temporary).unlink()
+
+
 def _write_file(path: Path, data: bytes) -> None:
     if path.exists() and not path.is_file():
         path.write_bytes(data)

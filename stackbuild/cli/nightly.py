@@ -125,7 +125,7 @@ def command(
     from datetime import UTC, datetime
 
     from stackbuild.cli.context import project
-    from stackbuild.cli.nightly_output import forget_reports, keeper, write_night
+    from stackbuild.cli.nightly_output import forget_reports, keeper, require_places, write_night
     from stackbuild.cli.progress import observed
     from stackbuild.nightly.ground import NightOptions
     from stackbuild.nightly.history.history import History
@@ -148,6 +148,8 @@ def command(
     kept = reports or folder / "reports"
     if page is not None and junit is None and part is None:
         junit = page / "nightly.xml"
+    if part is None:
+        require_places(history_file, (page, kept, options.work_dir), (output, junit))
     started = datetime.now(UTC)
     id_ = part or night_id(started)
     night = None

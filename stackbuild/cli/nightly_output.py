@@ -11,10 +11,11 @@ from pathlib import Path
 
 from stackbuild.cli.output import json_text, plain, write_files, write_result
 from stackbuild.cli.report_output import spec_annotations
-from stackbuild.errors import SpecError
+from stackbuild.errors import SpecError, UsageError
 from stackbuild.nightly.ground import Keep
 from stackbuild.nightly.model import Night
-from stackbuild.output_file import write_file
+from stackbuild.output_file import require_folder, write_file
+from stackbuild.reports.document import Document
 from stackbuild.reports.formats import render_document
 from stackbuild.reports.github import lines
 from stackbuild.reports.nightly import document_of_night, render_night
@@ -48,6 +49,34 @@ def forget_reports(folder: Path, keep: int) -> None:
         shutil.rmtree(path)
 
 
+def require_places(history: Path, folders: Sequence[Path | None], files: Sequence[Path | None]) -> None:
+    """Make sure, before a night begins, that what it finds can be written where the person said.
+
+    Args:
+        history: The file of the nights, which nothing else may be written to.
+        folders: Of the page, the reports and the empty stores.
+        files: The result and the JUnit XML.
+
+    Raises:
+        UsageError: ``output-unwritable``.
+    """
+    for folder in folders:
+        if folder is not None:
+            require_folder(folder)
+    for file in files:
+        if file is None or str(file) == "-":
+            continue
+        if file.resolve() == history.resolve():
+            raise UsageError(
+                "the history of nights would be lost: it is to be written over",
+                code="output-unwritable",
+                where=str(file),
+                do="Name another file.",
+            )
+        if not file.exists() or file.is_file():
+            require_folder(file.parent)
+
+
 def write_night(
     night: Night,
     format_: str,
@@ -70,18 +99,32 @@ def write_night(
         verbose: In a table, also warnings, newer versions, times and reports.
     """
     document = document_of_night(night)
-    if junit is not None:
-        write_file(junit, render_document(document, "junit", strict=strict).encode())
+    try:
+        write_result(_shown(night, document, format_, output, specs, strict=strict, verbose=verbose), output)
+    finally:
+        if junit is not None:
+            write_file(junit, render_document(document, "junit", strict=strict).encode())
+
+
+def _shown(
+    night: Night,
+    document: Document,
+    format_: str,
+    output: Path | None,
+    specs: Sequence[Path],
+    *,
+    strict: bool,
+    verbose: bool,
+) -> str:
     if format_ == "json":
-        write_result(json_text(night.model_dump(mode="json", by_alias=True)), output)
-    elif format_ == "github":
-        write_result(_annotations(night, specs), output)
-    elif format_ == "table":
+        return json_text(night.model_dump(mode="json", by_alias=True))
+    if format_ == "github":
+        return _annotations(night, specs)
+    if format_ == "table":
         colour = output is None and not plain(sys.stdout)
         width = shutil.get_terminal_size().columns
-        write_result(render_night(night, colour=colour, width=width, verbose=verbose), output)
-    else:
-        write_result(render_document(document, format_, strict=strict), output)
+        return render_night(night, colour=colour, width=width, verbose=verbose)
+    return render_document(document, format_, strict=strict)
 
 
 def _annotations(night: Night, specs: Sequence[Path]) -> str:

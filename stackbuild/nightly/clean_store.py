@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from stackbuild.output_file import writing
 from stackbuild.store.disk import disk_full_as_error
 from stackbuild.store.store import Store
 
@@ -28,8 +29,9 @@ def clean_store(area: Path) -> Iterator[Store]:
 
     Raises:
         BuildError: ``disk-full``.
+        UsageError: ``output-unwritable``.
     """
-    with disk_full_as_error(area):
+    with disk_full_as_error(area), writing(area):
         area.mkdir(parents=True, exist_ok=True)
         with _guarded(area):
             folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=area))

@@ -11,6 +11,8 @@ from stackbuild.nightly.model import EXIT_OF_OUTCOME, Outcome
 
 # An input that moved while what is locked can still be had: the lock is honoured, yet tomorrow's lock differs.
 _MOVED = frozenset({"base-tag-moved", "external-moved"})
+# Mistakes in how a night was called or where it runs: they say nothing of a stack.
+_OF_THE_MACHINE = frozenset({"output-unwritable", "store-unusable", "history-unusable"})
 
 
 def outcome_of_inputs(findings: Iterable[Finding]) -> Outcome:
@@ -27,6 +29,8 @@ def outcome_of_error(error: StackbuildError) -> Outcome:
     """What an error that ended a stage stands for, by its own exit code."""
     if error.exit_code is ExitCode.BUILD_FAILED:
         return "build-failed"
+    if error.code in _OF_THE_MACHINE:
+        return "not-judged"
     if error.exit_code in (ExitCode.SPEC_OR_LOCK, ExitCode.USAGE):
         return "spec-or-lock"
     return "not-judged"

@@ -85,3 +85,41 @@ def test_a_night_that_cannot_be_remembered_is_told_all_the_same(
     shown = capsys.readouterr()
     assert "spec-or-lock" in shown.out
     assert "[output-unwritable]" in shown.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--page", "taken/page"),
+        ("--reports", "taken/reports"),
+        ("--work-dir", "taken/room"),
+        ("--junit", "taken/night.xml"),
+        ("-o", "taken/night.txt"),
+        ("-o", "nights.sqlite", "--history", "nights.sqlite"),
+        ("--junit", "nights.sqlite", "--history", "./nights.sqlite"),
+    ],
+)
+def test_a_place_that_cannot_be_written_is_told_before_the_night(
+    arguments: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "stacks").mkdir()
+    write_stack(tmp_path / "stacks", "a")
+    (tmp_path / "taken").write_text("a file")
+    (tmp_path / "nights.sqlite").write_text("")
+    assert run(["nightly", "a", "-q", *arguments]) == 2
+    shown = capsys.readouterr()
+    assert "[output-unwritable]" in shown.err
+    assert shown.out == ""
+    assert (tmp_path / "nights.sqlite").read_text() == ""
+    assert not (tmp_path / "nightly/history.sqlite").exists()
+
+
+def test_a_night_is_told_where_its_junit_cannot_be_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "stacks").mkdir()
+    write_stack(tmp_path / "stacks", "a")
+    assert run(["nightly", "a", "-q", "--junit", "/dev/full"]) == 4
+    shown = capsys.readouterr()
+    assert "spec-or-lock" in shown.out
+    assert "[disk-full]" in shown.err

@@ -46,6 +46,7 @@ def test_inputs(findings: list[Finding], outcome: Outcome, exit_code: int) -> No
         (LockError("x", code="deb-superseded"), "spec-or-lock", "FAIL"),
         (SpecError("x"), "spec-or-lock", "FAIL"),
         (UsageError("x", code="site-config-invalid"), "spec-or-lock", "FAIL"),
+        (UsageError("x", code="output-unwritable"), "not-judged", "ERROR"),
         (BuildError("x", code="disk-full"), "build-failed", "FAIL"),
         (NotJudgedError("x", code="engine-died"), "not-judged", "ERROR"),
         (ScanError("x", code="layer-unreadable"), "not-judged", "ERROR"),

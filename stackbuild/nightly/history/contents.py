@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from stackbuild.errors import NotJudgedError
@@ -34,8 +35,18 @@ class Contents:
     def get(self, number: int) -> Any:
         """The JSON value of that number."""
         row = self._database.execute("SELECT body FROM contents WHERE id = ?", (number,)).fetchone()
-        try:
+        with self._whole():
             return json.loads(zlib.decompress(row[0]))
+
+    def read(self, text: str) -> Any:
+        """The JSON value of a column that holds its text."""
+        with self._whole():
+            return json.loads(text)
+
+    @contextmanager
+    def _whole(self) -> Iterator[None]:
+        try:
+            yield
         except (TypeError, ValueError, zlib.error) as error:
             raise NotJudgedError(
                 "the history is damaged: a stored value cannot be read",

@@ -42,6 +42,8 @@ class Database:
         self._patience = patience
         with self._told(), disk_full_as_error(path), _usable(path):
             path.parent.mkdir(parents=True, exist_ok=True)
+            if path.exists() and not path.is_file():
+                raise _unusable(path, "it is no file")
             self._connection = sqlite3.connect(path, isolation_level=None, timeout=_BETWEEN_TRIES)
         try:
             with self._told():
@@ -212,13 +214,9 @@ def _failure(path: Path, error: sqlite3.Error) -> StackbuildError | None:
                 do="Wait for it to end, then run again.",
             )
         case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
-            return NotJudgedError(
-                f"the history is damaged: {error}",
-                code="history-damaged",
-                where=str(path),
-                do="Put a copy of it back, or move it away with its -wal and -shm files: the next night begins "
-                "a new one. `sqlite3 FILE .recover` saves what can be read.",
-            )
+            return _damaged(path, str(error))
+        case sqlite3.SQLITE_ERROR if str(error).startswith(("no such table", "no such column")):
+            return _damaged(path, str(error))
         case sqlite3.SQLITE_FULL:
             return _full(path, error)
         case sqlite3.SQLITE_IOERR if _free(path) < _NO_SPACE:
@@ -226,6 +224,16 @@ def _failure(path: Path, error: sqlite3.Error) -> StackbuildError | None:
         case sqlite3.SQLITE_IOERR | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM:
             return _unusable(path, str(error))
     return None
+
+
+def _damaged(path: Path, words: str) -> NotJudgedError:
+    return NotJudgedError(
+        f"the history is damaged: {words}",
+        code="history-damaged",
+        where=str(path),
+        do="Put a copy of it back, or move it away with its -wal and -shm files: the next night begins "
+        "a new one. `sqlite3 FILE .recover` saves what can be read.",
+    )
 
 
 def _full(path: Path, error: sqlite3.Error) -> BuildError:

@@ -171,7 +171,7 @@ class Records:
             config_digest=digest,
             lock_sha256=lock,
             size=size,
-            seconds=json.loads(seconds),
+            seconds=self._contents.read(seconds),
             verdicts=self._contents.verdicts(verdict_set),
             drifted=bool(drift),
             changed=bool(change),
@@ -183,7 +183,7 @@ class Records:
         for name in _BY_CONTENT:
             fields[name] = None if fields[name] is None else self._contents.get(fields[name])
         for name in _JSON:
-            fields[name] = json.loads(fields[name])
+            fields[name] = self._contents.read(fields[name])
         passed = [
             {"code": code, "verdict": verdict.value, "summary": "passed"}
             for code, verdict in self._contents.verdicts(verdict_set).items()

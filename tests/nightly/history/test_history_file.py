@@ -147,7 +147,7 @@ def test_a_step_that_fails_leaves_the_file_as_it_was(tmp_path: Path) -> None:
     path = tmp_path / "history.sqlite"
     with History(path) as history:
         history.add(night())
-    with pytest.raises(sqlite3.OperationalError, match="no such table"):
+    with pytest.raises(NotJudgedError, match="no such table"):
         History(path, steps=(*STEPS, _NEXT, ("DROP TABLE absent",)))
     with History(path) as history:
         assert len(history.nights()) == 1
@@ -234,14 +234,32 @@ def test_a_database_of_another_program_is_left_alone(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_a_stored_value_that_is_no_json_is_damage(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("statement", "words"),
+    [
+        ("UPDATE contents SET body = x'00'", "a stored value cannot be read"),
+        ("UPDATE results SET seconds = 'long'", "a stored value cannot be read"),
+        ("DROP TABLE results", "no such table"),
+        ("ALTER TABLE results DROP COLUMN tries", "no such column"),
+    ],
+)
+def test_what_cannot_be_read_of_a_table_is_damage(tmp_path: Path, statement: str, words: str) -> None:
     path = tmp_path / "history.sqlite"
     with History(path) as history:
         history.add(night())
     with sqlite3.connect(path) as connection:
-        connection.execute("UPDATE contents SET body = x'00'")
-    with History(path) as history, pytest.raises(NotJudgedError, match="a stored value cannot be read"):
+        connection.execute(statement)
+    with History(path) as history, pytest.raises(NotJudgedError, match=words) as failure:
         history.last("torch-cu130")
+    assert failure.value.code == "history-damaged"
+
+
+def test_what_is_no_file_is_told_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("/dev/null"), Path("/dev/full")):
+        with pytest.raises(UsageError, match="it is no file") as failure:
+            History(path)
+        assert failure.value.code == "history-unusable"
 
 
 def test_a_full_disk_is_told_and_what_was_there_stays(tmp_path: Path) -> None:
