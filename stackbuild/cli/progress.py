@@ -23,7 +23,7 @@ class PlainObserver:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._told: dict[str, float] = {}
+        self._told: dict[str, tuple[float, int]] = {}
 
     def stage(self, name: str, detail: str = "") -> None:
         """Tell that a stage began."""
@@ -33,9 +33,15 @@ class PlainObserver:
         """Tell how far a long one is."""
         with self._lock:
             now = time.monotonic()
-            if now - self._told.setdefault(name, now) < _SECONDS_BETWEEN_LINES:
-                return
-            self._told[name] = now
+            since, before = self._told.get(name, (now, 0))
+            if done < before:
+                since = now  # the same file once more, for another stack: not a long one yet
+            told = now - since >= _SECONDS_BETWEEN_LINES
+            self._told[name] = (now if told else since, done)
+            if total is not None and done >= total:
+                del self._told[name]
+        if not told:
+            return
         talk(f"{name}: {amount(done, unit)}" + (f" of {amount(total, unit)}" if total else ""))
 
     def note(self, message: str) -> None:

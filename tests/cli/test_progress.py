@@ -27,6 +27,24 @@ def test_quiet_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr() == ("", "")
 
 
+def test_the_same_file_of_the_next_stack_is_no_long_transfer(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr("stackbuild.cli.progress.time.monotonic", lambda: now[0])
+    observer = PlainObserver()
+    for began in (0.0, 60.0, 120.0):
+        now[0] = began
+        observer.advance("done.deb", 1, 2)
+        observer.advance("done.deb", 2, 2)
+        observer.advance("cut.deb", 1, 3)
+        observer.advance("cut.deb", 2, 3)
+    assert capsys.readouterr().err == ""
+    now[0] = 131.0
+    observer.advance("cut.deb", 2, 3)
+    assert capsys.readouterr().err == "cut.deb: 2 B of 3 B\n"
+
+
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True
