@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     help="What the index must have; may be repeated.",
 )
 @click.option("--gpus", metavar="all|none|N|device=ID[,ID]", help="GPUs to reserve where it is judged here.")
-@click.option("--fresh", is_flag=True, help="Judge again, whatever was judged or published before.")
+@click.option("--fresh", is_flag=True, help="Judge again what was published before.")
 @click.option("--sign-key", metavar="KEY", help="Sign with cosign and this key before any tag moves.")
 @click.option("--strict", is_flag=True, help="A WARN fails.")
 @output_options
@@ -116,9 +116,7 @@ def command(
             sources=mirrored,
             judges=lambda pulled: [
                 Scanning(here.site, here.store, path, from_registry=engine.info().containerd_store),
-                Verifying(
-                    engine, here.store, sources.target(path, pulled), here.site.policy, selected, fresh
-                ),
+                Verifying(engine, here.store, sources.target(path, pulled), here.site.policy, selected),
             ],
             observer=observer,
             layer_cache=LayerCache(client, here.site.layer_cache) if here.site.layer_cache else None,

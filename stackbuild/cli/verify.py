@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -162,11 +163,11 @@ def command(
         write_verification(report, format_, output, spec_path=spec_path, strict=strict, verbose=verbose)
         click.get_current_context().exit(int(exit_code_of(report.findings, strict=strict)))
     assert target is not None
-    with here.engine() as engine, observed(quiet=quiet) as observer:
+    with here.engine() as engine, observed(quiet=quiet) as observer, ExitStack() as pulled:
         if attach:
-            from stackbuild.publish.judged_elsewhere import attach_report, pull_subject
+            from stackbuild.publish.judged_elsewhere import attach_report, pulled_subject
 
-            subject = pull_subject(engine, target, here.site, observer)
+            subject = pulled.enter_context(pulled_subject(engine, target, here.site, observer))
             target = subject.reference
         found = target_of_stack(engine, spec_path) if spec_path else target_of_image(engine, target)
         options = VerifyOptions(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from stackbuild.annotate.image_reference import split_reference
@@ -32,8 +34,11 @@ class RemoteSubject:
     manifest: RemoteManifest
 
 
-def pull_subject(engine: Engine, named: str, site: SiteConfig, observer: Observer) -> RemoteSubject:
-    """Pull an image by the digest of its manifest for this machine.
+@contextmanager
+def pulled_subject(
+    engine: Engine, named: str, site: SiteConfig, observer: Observer
+) -> Iterator[RemoteSubject]:
+    """Pull an image by the digest of its manifest for this machine; what was not there before is removed after.
 
     Args:
         engine: Gets it.
@@ -74,8 +79,13 @@ def pull_subject(engine: Engine, named: str, site: SiteConfig, observer: Observe
             )
         reference = f"{client.endpoint(repository).reference}@{child.digest}"
     observer.stage("pull", reference)
-    engine.pull(reference, platform=platform, observer=observer)
-    return RemoteSubject(reference, repository, child)
+    there = engine.image(reference) is not None
+    try:
+        engine.pull(reference, platform=platform, observer=observer)
+        yield RemoteSubject(reference, repository, child)
+    finally:
+        if not there:
+            engine.remove_image(reference)
 
 
 def attach_report(

@@ -55,15 +55,14 @@ class Judge(Protocol):
 
 @dataclass(frozen=True)
 class Verifying:
-    """Runs the verification suite in the image.
+    """Runs the verification suite in the image, always: what is attached tells of this machine and this hour.
 
     Attributes:
         engine: Has the image.
-        store: Remembers results.
+        store: Remembers the result for others; none is taken from it.
         target: What the image promises, and the waivers that hold.
         policy: The site's severities.
         gpus: GPUs to reserve; None for what the image promises.
-        fresh: Run even when there is a result for exactly these inputs.
     """
 
     engine: Engine
@@ -71,7 +70,6 @@ class Verifying:
     target: VerifyTarget
     policy: Policy
     gpus: GpuSelection | None = None
-    fresh: bool = False
 
     @property
     def name(self) -> str:
@@ -84,7 +82,8 @@ class Verifying:
         from stackbuild.verification.verify import VerifyOptions, verify_image
 
         gpus = self.gpus if self.gpus is not None else default_gpus(self.target.promise.device)
-        options = VerifyOptions(gpus=gpus, fresh=self.fresh)
+        # An earlier result may be of another GPU behind an engine of the same id, and is too old one day.
+        options = VerifyOptions(gpus=gpus, fresh=True)
         report = verify_image(
             self.engine, reference, self.target.promise, options, observer, store=self.store
         )

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from stackbuild.cli.main import run
 from stackbuild.engine.docker_engine import Engine
+from stackbuild.progress import SilentObserver
 from stackbuild.publish.staging import is_internal
 from stackbuild.registry.client import OCI_MANIFEST, RegistryClient
 from stackbuild.registry.writer import RegistryWriter
@@ -39,6 +41,8 @@ def test_what_passed_is_tagged_with_everything_attached(
     project: Project, capfd: pytest.CaptureFixture[str]
 ) -> None:
     project.build("1")
+    assert run(["verify", project.name, "-q"]) == 0
+    begun = datetime.now(UTC)
     capfd.readouterr()
     assert run(["publish", project.name, project.repository, "--format", "json"]) == 0
     report = json.loads(capfd.readouterr().out)
@@ -58,6 +62,10 @@ def test_what_passed_is_tagged_with_everything_attached(
     results = {result["kind"]: result for result in platform["results"]}
     assert sorted(results) == ["scan", "verification"]
     assert results["verification"]["verdict"] == "PASS"
+    started = datetime.fromisoformat(results["verification"]["started"])
+    assert started >= begun.replace(microsecond=0), (
+        "judged anew, though there was a result for the same inputs"
+    )
     assert all(result["complete"] for result in results.values())
 
     # The base's layer is the base's own blob, so whoever has the base fetches it never again.
@@ -223,6 +231,10 @@ def test_gpu_jobs_judge_what_a_cpu_job_staged(project: Project, capfd: pytest.Ca
     assert project.digest("promoted") is None
 
     assert run(["verify", reference, "--attach", "-q"]) == 0
+    assert project.engine.image(reference) is None, "what it pulled, it removes"
+    project.engine.pull(reference, platform="linux/amd64", observer=SilentObserver())
+    assert run(["verify", reference, "--attach", "-q"]) == 0
+    assert project.engine.image(reference) is not None, "what was there before, stays"
     capfd.readouterr()
     assert run([*promote, "--require", "cpu,sm_90"]) == 5
     assert "no report of sm_90 is attached" in capfd.readouterr().out
