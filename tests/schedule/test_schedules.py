@@ -20,7 +20,7 @@ from stackbuild.schedule.gitlab_pipeline import gitlab_pipeline
 from stackbuild.schedule.jobs import jobs_of
 from stackbuild.schedule.model import JobMatrix
 from stackbuild.spec.load import load_specs
-from tests.schedule.repository import GPU, PLAIN
+from tests.schedule.repository import GPU, PLAIN, GitRepository
 from tests.schedule.schemas import violations
 
 ROOT = Path(__file__).parents[2]
@@ -178,6 +178,62 @@ def test_parent_and_child_set_up_alike(matrix: JobMatrix) -> None:
     child = YAML(typ="safe").load(gitlab_pipeline(matrix))
     assert child["default"]["before_script"][:2] == parent[".stackbuild"]["before_script"]
     assert set(child["variables"]) <= set(parent["variables"])  # which go along to the child
+
+
+# What changed -----------------------------------------------------------------------
+
+
+def _matrix_script(service: str) -> str:
+    if service == "gitlab":
+        return "\n".join(read("gitlab-ci.yml")["matrix"]["script"])
+    steps = read("github-actions.yml")["jobs"]["matrix"]["steps"]
+    (script,) = (step["run"] for step in steps if step.get("id") == "jobs")
+    return str(script)
+
+
+@pytest.mark.parametrize("service", ["github", "gitlab"])
+@pytest.mark.parametrize(
+    ("before", "asked"),
+    [
+        ("there", "--changed-since"),
+        ("", "--all"),
+        ("0" * 40, "--all"),  # a branch's first push
+        ("a1" * 20, "--all"),  # after a forced push
+        ("unrelated", "--all"),
+    ],
+)
+def test_a_push_without_a_known_commit_before_it_lists_every_stack(
+    tmp_path: Path, service: str, before: str, asked: str
+) -> None:
+    repository = GitRepository(tmp_path / "repository")
+    commits = {"there": repository.commit({"a": "1"})}
+    repository.commit({"a": "2"})
+    commits["unrelated"] = repository.git("commit-tree", "HEAD^{tree}", "-m", "another history")
+    before = commits.get(before, before)
+    fake = tmp_path / "bin" / "stackbuild"
+    fake.parent.mkdir()
+    fake.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/calls\n')
+    fake.chmod(0o755)
+    environment = {
+        "PATH": f"{fake.parent}:/usr/bin:/bin",
+        "GITHUB_OUTPUT": str(tmp_path / "outputs"),
+        "BASE": before,
+        "CI_PIPELINE_SOURCE": "push",
+        "CI_COMMIT_BEFORE_SHA": before,
+    }
+    asking = ["bash", "-eo", "pipefail", "-c", _matrix_script(service)]
+    subprocess.run(asking, env=environment, cwd=repository.root, check=True, capture_output=True, timeout=60)
+    called = (tmp_path / "calls").read_text().splitlines()[-1].split()
+    assert called[:2] == ["matrix", asked]
+    assert (before in called) is (asked == "--changed-since")
+
+
+def test_the_page_is_handed_over_only_when_there_is_one() -> None:
+    jobs = read("github-actions.yml")["jobs"]
+    (hand,) = (step for step in jobs["nightly"]["steps"] if "upload-pages-artifact" in step.get("uses", ""))
+    assert hand["if"] == "always() && hashFiles('page/index.html') != ''"
+    assert jobs["nightly"]["outputs"]["page"] == f"${{{{ steps.{hand['id']}.outputs.artifact_id }}}}"
+    assert "needs.nightly.outputs.page != ''" in jobs["page"]["if"]
 
 
 # Shell ------------------------------------------------------------------------------
