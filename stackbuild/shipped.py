@@ -24,7 +24,5 @@ def shipped_folder(name: str) -> Path:
 
 def shipped_stack(name: str) -> Path | None:
     """The spec of a stack that ships with stackbuild, or None."""
-    if "/" in name:
-        return None
-    path = shipped_folder("stacks") / f"{name}.yaml"
-    return path if path.is_file() else None
+    specs = shipped_folder("stacks").glob("*.yaml")
+    return next((path for path in specs if path.stem == name), None)

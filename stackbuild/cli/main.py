@@ -238,8 +238,11 @@ def _as_ours(error: Exception, *, verbose: bool) -> StackbuildError:
 
 
 def _tell(message: str) -> None:
+    from stackbuild.reports.safe_text import safe_text
+
     plain = bool(os.environ.get("NO_COLOR"))
-    said = click.style("stackbuild: ", fg="red", bold=True) + message
+    # It may quote a registry, an archive, a name: nothing of those acts on a terminal.
+    said = click.style("stackbuild: ", fg="red", bold=True) + safe_text(message)
     with suppress(OSError):  # nobody hears it; the exit code still tells
         click.echo(said, err=True, color=False if plain else None)
 

@@ -13,6 +13,7 @@ from typing import TextIO
 import click
 
 from stackbuild.output_file import write_file
+from stackbuild.reports.safe_text import safe_text
 
 
 def plain(stream: TextIO | None = None) -> bool:
@@ -31,7 +32,7 @@ def plain(stream: TextIO | None = None) -> bool:
 def talk(message: str) -> None:
     """Say something that is not the result: to stderr. When nobody can hear it, the work goes on all the same."""
     with suppress(OSError):
-        click.echo(message, err=True)
+        click.echo(safe_text(message), err=True)
 
 
 def json_text(value: object) -> str:

@@ -15,7 +15,7 @@ from stackbuild.errors import SpecError
 from stackbuild.lock.file import read_lock
 from stackbuild.lock.path import lock_path
 from stackbuild.progress import Observer
-from stackbuild.scan.open_source import open_source
+from stackbuild.scan.open_source import existing_path, open_source
 from stackbuild.site_config import SiteConfig
 from stackbuild.spec.load import load_spec
 from stackbuild.spec.model import Platform
@@ -56,11 +56,11 @@ def open_side(
     Raises:
         StackbuildError: As reading locks, SBOMs and images does.
     """
-    path = Path(target)
-    if path.is_file() and (path.suffix == ".lock" or _is_json(path)):
+    path = existing_path(target)
+    if path is not None and path.is_file() and (path.suffix == ".lock" or _is_json(path)):
         yield _of_document(path, cast(Platform, platform))
         return
-    if not path.exists() and not _IN_A_REFERENCE & set(target):
+    if path is None and not _IN_A_REFERENCE & set(target):
         spec_path = _stack(target, find_stack)
         if spec_path is not None:
             external = load_spec(spec_path).spec.external

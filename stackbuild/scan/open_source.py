@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import stat
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -14,6 +16,8 @@ from stackbuild.store.store import Store
 
 _SAVED = ("index.json", "manifest.json")
 _ROOT_FOLDERS = ("etc", "usr")
+# What a path says that names no file; a name that is too long for one may be an image's.
+_NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG)
 
 
 @contextmanager
@@ -43,19 +47,47 @@ def open_source(
         ScanError: The archive is none (``archive-unknown``) or damaged.
     """
     with ExitStack() as closing:
-        path = Path(target)
-        if path.exists():
+        path = existing_path(target)
+        if path is not None:
             yield _of_path(path, closing, wanted, platform)
             return
         if target.startswith(("/", "./", "../")):
-            raise ScanError(
-                "there is no such file or folder",
-                code="archive-not-found",
-                where=target,
-                do="Check the path.",
-            )
+            raise _not_found(target, "there is no such file or folder")
         source = None if registry else _of_engine(target, closing, store, observer)
         yield source or _of_registry(target, closing, site, platform, observer)
+
+
+def existing_path(target: str) -> Path | None:
+    """The file or folder that a person named; None where there is none, so that they mean something else.
+
+    Args:
+        target: What they wrote.
+
+    Raises:
+        ScanError: It may not be looked at (``archive-not-found``), or can be read but once, as a pipe
+            (``archive-unknown``).
+    """
+    if not target or "\0" in target:
+        return None
+    path = Path(target)
+    try:
+        mode = path.stat().st_mode
+    except OSError as error:
+        if error.errno in _NOT_THERE:
+            return None
+        raise _not_found(target, f"it cannot be looked at: {error.strerror}") from error
+    if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
+        return path
+    raise ScanError(
+        "this is no file: a pipe or a device cannot be read where and as often as it must be",
+        code="archive-unknown",
+        where=target,
+        do="Write what it gives to a file, and name that.",
+    )
+
+
+def _not_found(target: str, what: str) -> ScanError:
+    return ScanError(what, code="archive-not-found", where=target, do="Check the path.")
 
 
 def _of_path(path: Path, closing: ExitStack, wanted: str, platform: str) -> ImageSource:

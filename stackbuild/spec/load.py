@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -182,7 +183,7 @@ def find_stack(name_or_path: str, start: Path) -> Path:
     is_path = "/" in name_or_path or name_or_path.endswith(SUFFIXES)
     if is_path and name_or_path.endswith(SUFFIXES):
         path = start / name_or_path
-        if path.is_file():
+        if os.path.isfile(path):  # noqa: PTH113 - False as well for a name that no file can have
             return path
         raise SpecError("there is no such file", code="spec-not-found", where=name_or_path)
     stacks = list_stacks(start)

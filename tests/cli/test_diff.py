@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
@@ -202,6 +203,25 @@ def test_what_cannot_be_read_is_5_and_has_a_code(
     captured = capfdbinary.readouterr()
     assert captured.out == b""
     assert f"[{code}]" in captured.err.decode()
+
+
+def test_what_is_no_file_is_told_and_not_waited_for(
+    two: tuple[str, str], folder: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    os.mkfifo(folder / "pipe")
+    for name in ("pipe", "./pipe", "/dev/zero"):
+        assert run(["diff", two[0], name, "-q"]) == 5
+        assert "[archive-unknown]" in capfdbinary.readouterr().err.decode()
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "./" + "x" * 300, "a\0b", "", "\x1b]0;pwned\x07"])
+def test_a_name_that_cannot_be_a_files_is_told(
+    two: tuple[str, str], name: str, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    assert run(["diff", two[0], name, "-q"]) in (2, 3, 5)
+    said = capfdbinary.readouterr().err.decode()
+    assert "[internal-error]" not in said
+    assert "\x1b]" not in said
 
 
 def test_a_cut_archive_is_5_at_any_length(two: tuple[str, str], folder: Path) -> None:

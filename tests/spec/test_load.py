@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from stackbuild.errors import ExitCode, SpecError, SpecProblem
+from stackbuild.shipped import shipped_stack
 from stackbuild.spec.load import find_stack, list_stacks, load_spec
 from stackbuild.spec.model import ImageBaseSpec, RequirementsFile, WheelUrl
 
@@ -358,3 +359,11 @@ def test_stacks_are_found_by_name_and_by_path(tmp_path: Path) -> None:
     assert caught.value.do == "Did you mean 'demo-cpu'?"
     with pytest.raises(SpecError, match="no such file"):
         find_stack("other.yaml", below)
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "x" * 300 + ".yaml", "a\0b.yaml"])
+def test_a_name_that_no_file_can_have_is_no_stack(name: str, tmp_path: Path) -> None:
+    with pytest.raises(SpecError) as caught:
+        find_stack(name, tmp_path)
+    assert caught.value.code == "spec-not-found"
+    assert shipped_stack("x" * 300) is None
