@@ -53,7 +53,7 @@ def command(
     strict: bool,
     format_: str,
     output: Path | None,
-    quiet: bool,  # noqa: ARG001
+    quiet: bool,
     verbose: bool,
 ) -> None:
     """Judge stacks before anything is built, without Docker and without a GPU.
@@ -64,7 +64,7 @@ def command(
     from datetime import UTC, datetime
 
     from stackbuild.cli.context import project
-    from stackbuild.cli.output import json_text, plain, write_result
+    from stackbuild.cli.output import json_text, plain, talk, write_result
     from stackbuild.compat.check import check
     from stackbuild.facts.tables import Facts
     from stackbuild.findings import exit_code_of
@@ -76,6 +76,9 @@ def command(
     named = stacks if stacks or everything else tuple(str(path) for path in here.stacks((), everything=True))
     specs: dict[str, LoadedSpec] = {}
     asked = _subjects(here, named, everything, facts, specs)
+    for loaded in () if quiet else specs.values():
+        if loaded.name_note:
+            talk(f"warning: {loaded.name_note}")
     if hosts:
         everyone = [subject for subjects, _ in asked for subject in subjects]
         shown = check(everyone, hosts, facts, here.site.policy, today)

@@ -11,7 +11,12 @@ from stackbuild.cli.options import output_options
 
 @click.command("import")
 @click.argument("target", metavar="IMAGE|ARCHIVE|DIR")
-@click.option("--name", default="", metavar="NAME", help="The stack's name. Default: as the image is called.")
+@click.option(
+    "--name",
+    default="",
+    metavar="NAME",
+    help="The stack's name. Default: as the image is called; of a stack's own image, the stack's.",
+)
 @click.option(
     "--platform",
     default="linux/amd64",

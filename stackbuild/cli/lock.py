@@ -12,6 +12,7 @@ from stackbuild.cli.options import output_options, stack_argument
 if TYPE_CHECKING:
     from stackbuild.cli.context import Project
     from stackbuild.lock.wheels_uv import Upgrade
+    from stackbuild.spec.load import LoadedSpec
 
 _ALL = "*"
 
@@ -59,10 +60,24 @@ def command(
     if export:
         _export(here, specs, output)
         return
-    rows = _checked(specs) if check else _locked(here, specs, upgrades, everything=not stacks, quiet=quiet)
+    rows = (
+        _checked(specs, quiet=quiet)
+        if check
+        else _locked(here, specs, upgrades, everything=not stacks, quiet=quiet)
+    )
     _show(rows, format_, output)
     if any(row["state"] in ("missing", "stale") for row in rows):
         click.get_current_context().exit(int(ExitCode.SPEC_OR_LOCK))
+
+
+def _loaded(path: Path, *, quiet: bool) -> LoadedSpec:
+    from stackbuild.cli.output import talk
+    from stackbuild.spec.load import load_spec
+
+    loaded = load_spec(path)
+    if loaded.name_note and not quiet:
+        talk(f"warning: {loaded.name_note}")
+    return loaded
 
 
 def _told_apart(
@@ -89,13 +104,12 @@ def _locked(
     from stackbuild.lock.changes import lock_changes
     from stackbuild.lock.file import read_lock, write_lock
     from stackbuild.lock.path import lock_path
-    from stackbuild.spec.load import load_spec
 
     upgrade: Upgrade = "all" if _ALL in upgrades else frozenset(upgrades)
     rows = []
     with here.engine() as engine, observed(quiet=quiet) as observer:
         for spec_path in specs:
-            loaded = load_spec(spec_path)
+            loaded = _loaded(spec_path, quiet=quiet)
             if everything and loaded.spec.external is not None:
                 continue
             path = lock_path(spec_path)
@@ -135,15 +149,14 @@ def _locked(
     return rows
 
 
-def _checked(specs: list[Path]) -> list[dict[str, Any]]:
+def _checked(specs: list[Path], *, quiet: bool) -> list[dict[str, Any]]:
     from stackbuild.errors import LockError
     from stackbuild.lock.file import read_lock, staleness
     from stackbuild.lock.path import lock_path
-    from stackbuild.spec.load import load_spec
 
     rows = []
     for spec_path in specs:
-        loaded = load_spec(spec_path)
+        loaded = _loaded(spec_path, quiet=quiet)
         if loaded.spec.external is not None:
             continue
         path = lock_path(spec_path)

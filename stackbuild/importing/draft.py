@@ -9,6 +9,8 @@ from typing import Any, get_args
 
 from ruamel.yaml import YAML
 
+from stackbuild.annotate.annotations import pins_that_hold
+from stackbuild.annotate.labels import PINS_LABEL
 from stackbuild.importing.apt_part import AptPart, apt_part
 from stackbuild.importing.base import RecognisedBase, pins_below, recognise_base
 from stackbuild.importing.image_part import ImagePart, image_part
@@ -19,6 +21,8 @@ from stackbuild.spec.rules import violations
 from stackbuild.spec.schema import SCHEMA_FILE
 from stackbuild.spec.validate import validate
 
+_OCI = "org.opencontainers.image"
+_AN_ID = re.compile(r"(sha256:)?[0-9a-f]{12,64}")
 _NOT_A_NAME = re.compile(r"[^a-z0-9]+")
 # Where distributions and packages put no files of their own.
 _OWN_FOLDERS = ("app", "srv", "home", "root", "workspace", "work", "data", "models", "code", "src", "opt")
@@ -33,7 +37,7 @@ def draft_spec(scan: Scan, *, name: str = "") -> str:
 
     Args:
         scan: The image.
-        name: The stack's name; empty for the one its labels or its reference give.
+        name: The stack's name; empty for ``stack_name``.
     """
     base = recognise_base(scan)
     if base.spec is None:
@@ -48,16 +52,29 @@ def draft_spec(scan: Scan, *, name: str = "") -> str:
 
 
 def stack_name(scan: Scan) -> str:
-    """A stack's name for an image: of its pin list, its title, its reference or its file."""
-    pins = pins_below(scan)
-    stated = pins.stack if pins else scan.files.description.labels.get("org.opencontainers.image.title", "")
-    last = scan.name.rstrip("/").rpartition("/")[2].partition("@")[0].partition(":")[0]
-    last = re.sub(r"\.(tar|tar\.gz|tgz|tar\.zst)$", "", last)
-    for text in (stated, last):
+    """A stack's name for an image: as it is called; of its pin list only where that holds for exactly its layers.
+
+    An image built on a stack inherits the stack's labels. Under the stack's name it would move the stack's tags.
+    """
+    description = scan.files.description
+    pins = pins_that_hold(description.labels, description.diff_ids)
+    last = scan.name.rstrip("/").rpartition("/")[2]
+    called = "" if _AN_ID.fullmatch(last) else last.partition("@")[0].partition(":")[0]
+    called = re.sub(r"\.(tar|tar\.gz|tgz|tar\.zst)$", "", called)
+    title = "" if PINS_LABEL in description.labels else description.labels.get(f"{_OCI}.title", "")
+    for text in (pins.stack if pins else "", called, title):
         found = _NOT_A_NAME.sub("-", text.lower()).strip("-")[:_LONGEST_NAME].strip("-")
         if found:
             return found
     return "imported"
+
+
+def _summary(scan: Scan) -> str:
+    """What the image says of itself; nothing where a stack below may have said it."""
+    description = scan.files.description
+    below = pins_below(scan)
+    inherited = below is not None and pins_that_hold(description.labels, description.diff_ids) is None
+    return "" if inherited else description.labels.get(f"{_OCI}.description", "")
 
 
 def _data(
@@ -72,7 +89,7 @@ def _data(
     data: dict[str, Any] = {
         "schema": 1,
         "name": name,
-        "summary": scan.files.description.labels.get("org.opencontainers.image.description", ""),
+        "summary": _summary(scan),
         "base": dict(base.spec or {}),
         "python": python.python,
         "pip": bool(python.pip),

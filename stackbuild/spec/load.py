@@ -52,6 +52,17 @@ class LoadedSpec:
         place = self.positions.get(path, Place(1, 1))
         return f"{self.path}:{place.line}:{place.column}"
 
+    @property
+    def name_note(self) -> str:
+        """What to say where the file is not called as its stack; empty where it is."""
+        name = self.spec.name
+        if self.path.stem == name:
+            return ""
+        return (
+            f"{self.path} holds the stack '{name}': its image is tagged {name}, as that of {name}{self.path.suffix} would "
+            f"be. Mend the file's name or its 'name'."
+        )
+
 
 def load_spec(path: Path) -> LoadedSpec:
     """Read, validate and cross-check one spec.

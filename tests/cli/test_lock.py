@@ -93,3 +93,17 @@ def test_export_needs_a_current_lock(stacks: Path, capfd: pytest.CaptureFixture[
     (stacks / "example.yaml").write_text(SPEC.replace("numpy", "scipy"))
     assert run(["lock", "--export", "pylock", "example"]) == 3
     assert "[lock-stale]" in capfd.readouterr().err
+
+
+def test_a_file_of_another_name_than_its_stack_is_told(
+    stacks: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    _lock(stacks)
+    for suffix in (".yaml", ".lock"):
+        (stacks / f"example{suffix}").rename(stacks / f"other{suffix}")
+    for command in (["lock", "--check", "other"], ["check", "other"]):
+        assert run(command) == 0
+        told = capfd.readouterr().err
+        assert "other.yaml holds the stack 'example'" in told
+        assert run([*command, "-q"]) == 0
+        assert "holds the stack" not in capfd.readouterr().err

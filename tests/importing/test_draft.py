@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from stackbuild.importing.draft import draft_spec
+from stackbuild.importing.draft import draft_spec, stack_name
 from stackbuild.scan.scan import Scan, scan_of
 from stackbuild.spec.load import load_spec
 from stackbuild.spec.model import BootstrapBaseSpec, FrameworkSpec, ImageBaseSpec, StackSpec, WheelUrl
@@ -227,3 +227,35 @@ def test_a_stack_of_ours_is_recognised_by_its_pin_list(tmp_path: Path) -> None:
     assert (spec.name, spec.base) == ("ours", BootstrapBaseSpec(bootstrap="debian", suite="bookworm"))
     assert (spec.python, spec.packages, spec.image.labels) == ("3.12", ("leaf==1",), {})
     assert "no deb python3.12" in text
+
+
+def _on_ours(name: str, *, on_top: bool) -> Scan:
+    """An image with the labels of the stack ``ours``: that image itself, or one built on it."""
+    layers = [UBUNTU, {VENV: None, **dist("leaf", "1")}]
+    diff_ids = image_config([layer_tar(layer) for layer in layers])["rootfs"]["diff_ids"]
+    pins = {
+        "stack": "ours", "os": "debian 12", "glibc": "2.36", "lock-sha256": "c" * 64,
+        "base": {"name": "bootstrap debian bookworm", "digest": diff_ids[0]},
+    }  # fmt: skip
+    labels = {
+        "io.stackbuild.pins": json.dumps({"schema": 1, "pins": pins, "diff-ids": diff_ids}),
+        "org.opencontainers.image.title": "ours",
+        "org.opencontainers.image.description": "What ours is for.",
+    }
+    if on_top:
+        layers.append({"srv/app.py": "print()"})
+    return scan_of(image_files(*layers, name=name, Labels=labels))
+
+
+def test_an_image_on_a_stack_is_not_the_stack(tmp_path: Path) -> None:
+    spec, _ = drafted(tmp_path, _on_ours("team/theirs:1", on_top=True))
+    assert (spec.name, spec.summary) == ("theirs", "")
+    assert stack_name(_on_ours("sha256:" + "a1" * 32, on_top=True)) == "imported"
+    spec, _ = drafted(tmp_path, _on_ours("team/theirs:1", on_top=False))
+    assert (spec.name, spec.summary) == ("ours", "What ours is for.")
+
+
+def test_a_title_names_what_has_no_name(tmp_path: Path) -> None:
+    labels = {"org.opencontainers.image.title": "Team Title"}
+    assert stack_name(scan_of(image_files(UBUNTU, name="0123456789ab", Labels=labels))) == "team-title"
+    assert stack_name(scan_of(image_files(UBUNTU, name="app:1", Labels=labels))) == "app"
