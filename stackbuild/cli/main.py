@@ -47,6 +47,7 @@ COMMANDS = {
 }
 
 VERBOSE = "stackbuild.verbose"  # key in the root context's meta: -v was given
+WITH_PARENT = "STACKBUILD_WITH_PARENT"  # variable: another stackbuild began this one, and it ends with that
 
 _INTERRUPTED = 130
 _USAGE = 2
@@ -126,6 +127,10 @@ def main(args: Sequence[str] | None = None) -> None:
     for number in (signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
         if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
             signal.signal(number, interrupt)
+    if os.environ.pop(WITH_PARENT, ""):
+        from stackbuild.cli.processes import end_with_parent
+
+        end_with_parent()
     # Most of a short command is imports: none of what they make is garbage, and pydantic's plug-ins, which
     # it looks for among all installed distributions, have no say in stackbuild's models.
     gc.set_threshold(_GARBAGE_THRESHOLD)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+from stackbuild.cli.main import WITH_PARENT
 from stackbuild.cli.output import talk
 
 
@@ -51,9 +53,12 @@ def run_processes(
         with guard:
             if stopped.is_set() or stop():
                 return
-            # A session of its own: an interrupt reaches it once, from here.
+            # A session of its own: an interrupt reaches it once, from here. That this process was killed it
+            # learns from the end of its stdin.
             process = subprocess.Popen(
                 [sys.executable, "-m", "stackbuild.cli.main", *task.arguments],
+                env={**os.environ, WITH_PARENT: "1"},
+                stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 text=True,
@@ -65,6 +70,8 @@ def run_processes(
         result = process.stdout.read() if process.stdout else ""
         code = process.wait()
         teller.join()
+        if process.stdin:
+            process.stdin.close()
         with guard:
             running.discard(process)
         done(task, result, code)
@@ -80,6 +87,17 @@ def run_processes(
                 for process in running:
                     process.send_signal(signal.SIGINT)
             raise  # the pool waits for the processes to clean up
+
+
+def end_with_parent() -> None:
+    """From now on end, as after Ctrl-C, when stdin ends: only the process that began this one holds its other end."""
+
+    def watch() -> None:
+        while os.read(0, 1024):
+            pass
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _tell(name: str, process: subprocess.Popen[str]) -> None:
