@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from stackbuild.drift.model import Drift, FileChange, LayerChange, PackageChange, PinChange
 from stackbuild.findings import Finding, Verdict
@@ -65,7 +65,8 @@ def _unread(paths: Sequence[str]) -> Iterator[Finding]:
 
 def pin_text(pin: PinChange) -> str:
     """A pin's move in a few words: ``cuda 12.8 → 13.0``."""
-    return f"{pin.pin} {_value(pin.before)} → {_value(pin.after)}"
+    before, after = (_value(value) for value in pin.sides)
+    return f"{pin.pin} {before} → {after}"
 
 
 def package_text(package: PackageChange) -> str:
@@ -74,14 +75,26 @@ def package_text(package: PackageChange) -> str:
         versions = (value.partition("; ")[0] for value in (package.before, package.after))
         return f"{package.name} {' → '.join(versions)}"
     if package.change == "changed":
-        return f"{package.name} {_value(package.before)}" + (
-            f" → {_value(package.after)}" if package.after != package.before else ""
-        )
+        return f"{package.name} {change_text(package, _value)}"
     return f"{package.name} {package.after or package.before} {package.change}"
+
+
+def change_text(package: PackageChange, value: Callable[[str], str] = str) -> str:
+    """Both sides of a package that changed; once where the newer one says all: a version whose files differ.
+
+    Args:
+        package: The change.
+        value: Makes a side fit.
+    """
+    if package.after == package.before or package.after.startswith(f"{package.before}; "):
+        return value(package.after)
+    return f"{value(package.before)} → {value(package.after)}"
 
 
 def layer_text(layer: LayerChange) -> str:
     """The first differing layer in a sentence without its end: its place, its maker, its inputs."""
+    if not layer.inputs_known:
+        return f"layer {layer.number} from the bottom{f', {layer.maker}' if layer.maker else ''}"
     inputs = ", ".join(layer.inputs[:_SHOWN])
     more = len(layer.inputs) - _SHOWN
     if more > 0:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, computed_field, model_validator
 
 from stackbuild.findings import Finding, is_complete
 from stackbuild.frozen_model import FrozenModel
@@ -12,6 +12,8 @@ from stackbuild.frozen_model import FrozenModel
 SideKind = Literal["image", "lock", "sbom"]
 Level = Literal["pins", "packages", "files"]
 ChangeKind = Literal["added", "removed", "changed"]
+# ``change``: it differs, and may: the inputs are others, or a person wants it.
+DriftVerdict = Literal["same", "change", "drift"]
 
 
 class Side(FrozenModel):
@@ -29,10 +31,21 @@ class PinChange(FrozenModel):
     """One pin that moved."""
 
     pin: str = Field(description="the pin list's own word, for example cuda, driver_floor, base")
-    before: str = Field(default="", description="empty: was not there")
-    after: str = Field(default="", description="empty: is gone")
+    change: ChangeKind = Field(default="changed", description="a value may be empty and there all the same")
+    before: str = Field(default="", description="of one that was added empty")
+    after: str = Field(default="", description="of one that was removed empty")
     breaking: bool = Field(default=False, description="users of the image may have to change something")
     why: str = Field(default="", description="why it is breaking, as a sentence")
+
+    @property
+    def sides(self) -> tuple[str, str]:
+        """Both values in words: ``none`` where there is none."""
+        may_be_empty = self.pin.startswith(("env ", "label "))
+
+        def told(value: str, *, gone: bool) -> str:
+            return value or ("empty" if may_be_empty and not gone else "none")
+
+        return told(self.before, gone=self.change == "added"), told(self.after, gone=self.change == "removed")
 
 
 class PackageChange(FrozenModel):
@@ -76,6 +89,7 @@ class LayerChange(FrozenModel):
     inputs: tuple[str, ...] = Field(
         default=(), description="which of its inputs differ, as sentences; empty: all are the same"
     )
+    inputs_known: bool = Field(default=True, description="false: nobody can say which of its inputs differ")
 
 
 class Drift(FrozenModel):
@@ -94,9 +108,33 @@ class Drift(FrozenModel):
         default=(), description="what differs without being content: created, mtimes, history, noise rows"
     )
     unknown: tuple[str, ...] = Field(default=(), description="what could not be compared, as sentences")
+    undetailed: bool = Field(
+        default=False,
+        description="they are not the same, for their digests differ, and files could not be compared: drift whose "
+        "details are unknown",
+    )
+    wanted: bool = Field(
+        default=False, description="the inputs are others, or a person accepted it: a change, and no drift"
+    )
     findings: tuple[Finding, ...] = Field(
         default=(), description="the same as a person reads it; the gates that the exit code comes from"
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_what_follows(cls, data: Any) -> Any:
+        """A written drift states its verdict, which follows from the rest."""
+        return (
+            {key: value for key, value in data.items() if key != "verdict"}
+            if isinstance(data, dict)
+            else data
+        )
+
+    @computed_field(description="same: no difference of content; drift and change: exit code 6 of diff")  # type: ignore[prop-decorator]
+    @property
+    def verdict(self) -> DriftVerdict:
+        """What all of it comes to, in a word."""
+        return "same" if not self.differs else "change" if self.wanted else "drift"
 
     @property
     def title(self) -> str:
@@ -116,8 +154,9 @@ class Drift(FrozenModel):
 
     @property
     def differs(self) -> bool:
-        """True when content differs: pins, packages or files that the noise table does not cover."""
-        return bool(self.pins or self.packages or any(not file.noise for file in self.files))
+        """True when content differs: pins, packages or files that the noise table does not cover, or nobody can say."""
+        counting = any(not file.noise for file in self.files)
+        return bool(self.pins or self.packages or counting or self.undetailed)
 
     @property
     def breaking(self) -> bool:

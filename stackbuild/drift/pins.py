@@ -10,7 +10,7 @@ from typing import Any
 from stackbuild.annotate.labels import PINS_LABEL
 from stackbuild.annotate.pin_list import PinList
 from stackbuild.drift.breaking import pin_breaks
-from stackbuild.drift.model import PinChange
+from stackbuild.drift.model import ChangeKind, PinChange
 from stackbuild.drift.packages import Package
 from stackbuild.facts.tables import Facts
 
@@ -40,10 +40,12 @@ def compare_pins(before: Pins, after: Pins, *, only_common: bool = False) -> tup
     changes = []
     for name in names:
         old, new = before.get(name, ""), after.get(name, "")
-        if _same(name, old, new):
+        if _same(name, old, new) and _there(name, before) == _there(name, after):
             continue
         why = pin_breaks(name, old, new)
-        changes.append(PinChange(pin=name, before=old, after=new, breaking=bool(why), why=why))
+        there = _there(name, before), _there(name, after)
+        kind: ChangeKind = "changed" if all(there) else "added" if there[1] else "removed"
+        changes.append(PinChange(pin=name, change=kind, before=old, after=new, breaking=bool(why), why=why))
     return tuple(sorted(changes, key=lambda change: _rank(change.pin)))
 
 
@@ -149,6 +151,11 @@ def config_pins(
 def is_of_configuration(pin: str) -> bool:
     """Whether a pin says how containers start, which only an image's configuration does."""
     return pin.startswith(("env ", "label ")) or pin in _CONFIGURATION
+
+
+def _there(name: str, pins: Pins) -> bool:
+    """Whether a side has the pin; a variable or a label may be there and empty."""
+    return name in pins and (bool(pins[name]) or name.startswith(("env ", "label ")))
 
 
 def _same(name: str, before: str, after: str) -> bool:

@@ -37,15 +37,16 @@ def replaced_packages(
     for item in sorted(after.packages, key=lambda item: item.sort_key):
         owner = _as_owner(item)
         if counts[owner] and (item.kind, owner) in then:
-            told = f"{item.version}; {counts[owner]} of its files differ"
+            number = counts[owner]
+            told = f"{number:,} of its files {'differs' if number == 1 else 'differ'}"
             changes.append(
                 PackageChange(
                     kind=item.kind,
                     name=item.name,
                     place=item.place,
                     change="changed",
-                    before=told,
-                    after=told,
+                    before=item.version,
+                    after=f"{item.version}; {told}",
                     what=("hash",),
                 )
             )

@@ -97,15 +97,27 @@ class ImageRequests:
 
     def layer_chains(self) -> tuple[tuple[str, ...], ...]:
         """The diff IDs of each image the engine has, without the classic builder's intermediate images."""
-        chains = []
+        return tuple(chain for _, chain in self._chains())
+
+    def image_of_layers(self, diff_ids: tuple[str, ...]) -> ImageInfo | None:
+        """An image of exactly these layers, whatever it is called; None when the engine has none.
+
+        Args:
+            diff_ids: All layers, the base's first.
+        """
+        for image_id, chain in self._chains():
+            if chain == diff_ids:
+                return self.image(image_id)
+        return None
+
+    def _chains(self) -> Iterator[tuple[str, tuple[str, ...]]]:
         with translated("list images"):
             for image in self._api.images():
                 try:
                     raw = self._api.inspect_image(image["Id"])  # type: ignore[no-untyped-call]
                 except docker.errors.NotFound:
                     continue  # removed meanwhile
-                chains.append(tuple((raw.get("RootFS") or {}).get("Layers") or ()))
-        return tuple(chains)
+                yield image["Id"], tuple((raw.get("RootFS") or {}).get("Layers") or ())
 
     def load(self, archive: Iterable[bytes]) -> None:
         """Load a docker-archive (config, layers, manifest.json) from a stream.

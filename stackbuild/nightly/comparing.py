@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from stackbuild.annotate.annotations import pins_that_hold
 from stackbuild.annotate.pin_list import PinList
 from stackbuild.drift.compare import compare_images
+from stackbuild.drift.first_layer import layer_maker
 from stackbuild.drift.model import Drift, LayerChange, Side
 from stackbuild.drift.pins import compare_pins, stated_pins
 from stackbuild.engine.docker_engine import Engine
@@ -62,8 +63,12 @@ def explained(
         NotJudgedError: The engine died on the way.
     """
     after = EngineSource(engine, tonight.image, store=tars)
+    reference = replace(reference, image=reference.image or _by_content(engine, tonight, reference))
     if not reference.image and not reference.remote:
-        why = "The engine no longer has the earlier image, so neither packages nor files could be compared."
+        why = (
+            "Neither the engine nor a registry that was asked has the earlier image, so neither packages nor files "
+            "could be compared."
+        )
         return _on_record(tonight, reference, after.describe(), why)
     try:
         with _source(engine, reference, after.describe().platform, ground, tars) as before:
@@ -74,6 +79,18 @@ def explained(
         why = f"Its files could not be compared: {error.what}"
         return _on_record(tonight, reference, after.describe(), why)
     return _named(drift, tonight, reference)
+
+
+def _by_content(engine: Engine, tonight: Tonight, reference: Reference) -> str:
+    """The id of the earlier image under whatever name; empty where the engine has it no more.
+
+    An image of the same layers has its files. Where tonight's has them too, only the configuration differs, and that
+    an image of another id does not tell.
+    """
+    image = engine.image(reference.config_digest) if reference.config_digest else None
+    if image is None and reference.diff_ids and reference.diff_ids != tonight.diff_ids:
+        image = engine.image_of_layers(reference.diff_ids)
+    return image.id if image is not None and image.diff_ids == reference.diff_ids else ""
 
 
 @contextmanager
@@ -98,8 +115,11 @@ def told(drift: Drift) -> str:
     layer = drift.first_layer
     if layer is None:
         return "; ".join(drift.metadata[:2]) or "its configuration alone"
-    what = f"layer {layer.number} ({layer.maker}) is the first that is not the same"
-    return f"{what}; {'; '.join(layer.inputs)}" if layer.inputs else f"{what}, from the same inputs"
+    made_by = f" ({layer.maker})" if layer.maker else ""
+    what = f"layer {layer.number}{made_by} is the first that is not the same"
+    if layer.inputs:
+        return f"{what}; {'; '.join(layer.inputs)}"
+    return f"{what}, from the same inputs" if layer.inputs_known else f"{what}; what differs is not known"
 
 
 def _named(drift: Drift, tonight: Tonight, reference: Reference) -> Drift:
@@ -135,6 +155,7 @@ def _on_record(tonight: Tonight, reference: Reference, image: ImageDescription, 
         first_layer=None if position is None else _layer(position, reference, image),
         metadata=() if position is not None else ("its configuration alone differs",),
         unknown=(why,),
+        undetailed=True,
     )
 
 
@@ -142,10 +163,13 @@ def _layer(position: int, reference: Reference, image: ImageDescription) -> Laye
     def of(diff_ids: tuple[str, ...]) -> str:
         return diff_ids[position] if position < len(diff_ids) else ""
 
-    maker = image.commands[position] if position < len(image.commands) else ""
+    command = image.commands[position] if position < len(image.commands) else ""
+    alone = position >= min(len(reference.diff_ids), len(image.diff_ids))
     return LayerChange(
         number=position + 1,
-        maker=maker or "unknown",
+        maker=layer_maker(command),
         before=of(reference.diff_ids),
         after=of(image.diff_ids),
+        inputs=("only one of the images has such a layer",) if alone else (),
+        inputs_known=alone,
     )

@@ -8,9 +8,16 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 from rich.text import Text
 
-from stackbuild.drift.findings import layer_text
+from stackbuild.drift.findings import change_text, layer_text
 from stackbuild.drift.model import Drift, PackageChange, PinChange
-from stackbuild.reports.drift_summary import NOBODY, file_text, outcome, owned_files, side_text
+from stackbuild.reports.drift_summary import (
+    NOBODY,
+    VERDICT_WORDS,
+    file_text,
+    outcome,
+    owned_files,
+    side_text,
+)
 from stackbuild.reports.safe_text import safe_text
 
 _MOST_PACKAGES = 40
@@ -68,10 +75,7 @@ def _lines(drift: Drift, *, verbose: bool) -> Iterator[Line]:
         ("not known", drift.unknown, None if verbose else _MOST_UNKNOWN),
     ):
         yield from _section(head, [("dim", text) for text in told], most)
-    yield (
-        ("yellow" if drift.differs else "green"),
-        ("DRIFT  " if drift.differs else "SAME   ") + outcome(drift),
-    )
+    yield "yellow" if drift.differs else "green", f"{VERDICT_WORDS[drift.verdict]:<7}{outcome(drift)}"
 
 
 def _section(head: str, lines: Sequence[Line], most: int | None) -> Iterator[Line]:
@@ -104,16 +108,15 @@ def _files(drift: Drift, *, verbose: bool) -> Iterator[Line]:
 
 
 def _pin(pin: PinChange) -> Line:
-    return _told(f"{pin.pin}: {_value(pin.before)} → {_value(pin.after)}", pin.why)
+    before, after = (_value(value) for value in pin.sides)
+    return _told(f"{pin.pin}: {before} → {after}", pin.why)
 
 
 def _package(package: PackageChange, *, placed: bool) -> Line:
     where = f" in {package.place}" if package.place and placed else ""
     what = f" [{', '.join(package.what)}]" if package.what not in ((), ("version",)) else ""
-    if package.change == "changed":
-        text = f"{package.before} → {package.after}" if package.before != package.after else package.before
-    else:
-        text = f"{package.after or package.before} {package.change}"
+    whole = f"{package.after or package.before} {package.change}"
+    text = change_text(package) if package.change == "changed" else whole
     return _told(f"{package.kind} {package.name} {text}{what}{where}", package.why)
 
 
@@ -122,6 +125,4 @@ def _told(text: str, why: str) -> Line:
 
 
 def _value(text: str) -> str:
-    if not text:
-        return "none"
     return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from stackbuild.drift.findings import layer_text
-from stackbuild.drift.model import Drift
-from stackbuild.reports.drift_summary import file_text, outcome, owned_files, side_text
+from stackbuild.drift.model import Drift, DriftVerdict
+from stackbuild.reports.drift_summary import VERDICT_WORDS, file_text, outcome, owned_files, side_text
 from stackbuild.reports.markdown import code_span, inline
 
 _MOST_ROWS = 100
 _LONGEST_DOCUMENT = 60_000
+_MARKS: dict[DriftVerdict, str] = {"same": "✅", "change": "ℹ️", "drift": "⚠️"}
 
 
 def render_drift_markdown(drift: Drift) -> str:
     """The drift as Markdown: tables of pins, packages and files by owner; bounded, JSON has all of it."""
-    text = f"### {'⚠️ DRIFT' if drift.differs else '✅ SAME'}: {inline(drift.title)}\n\n{inline(outcome(drift))}\n\n"
+    text = f"### {_MARKS[drift.verdict]} {VERDICT_WORDS[drift.verdict]}: {inline(drift.title)}\n\n{inline(outcome(drift))}\n\n"
     text += f"* before: {code_span(side_text(drift.before))}\n* after: {code_span(side_text(drift.after))}\n"
     left = 0
     for block in _blocks(drift):
@@ -33,7 +34,7 @@ def _blocks(drift: Drift) -> Iterator[str]:
         yield f"The first difference is in {inline(layer_text(drift.first_layer))}.\n"
     yield from _table(
         ("Pin", "Before", "After", "Breaking"),
-        [(inline(pin.pin), _value(pin.before), _value(pin.after), inline(pin.why)) for pin in drift.pins],
+        [(inline(pin.pin), *map(_value, pin.sides), inline(pin.why)) for pin in drift.pins],
     )
     yield from _table(
         ("Package", "Kind", "Before", "After", "What", "Breaking"),

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from stackbuild.drift.model import Drift, FileChange, Side
+from stackbuild.drift.model import Drift, DriftVerdict, FileChange, Side
 
 _EXAMPLES = 3
 NOBODY = "of no known package"
+VERDICT_WORDS: dict[DriftVerdict, str] = {"same": "SAME", "change": "CHANGE", "drift": "DRIFT"}
 
 
 @dataclass(frozen=True)
@@ -86,15 +87,22 @@ def outcome(drift: Drift) -> str:
     """In words what the exit code says."""
     if not drift.differs:
         return "no difference of content"
+    details = "details unknown: the files of both could not be compared"
     counted = (
         (len(drift.pins), "pin"),
         (len(drift.packages), "package"),
         (sum(not file.noise for file in drift.files), "file"),
     )
     told = ", ".join(f"{count:,} {word}{'' if count == 1 else 's'}" for count, word in counted if count)
+    if not told:
+        return f"the digests differ; {details}"
     breaking = sum(pin.breaking for pin in drift.pins) + sum(item.breaking for item in drift.packages)
     alone = sum(count for count, _ in counted) == 1
-    return f"{told} differ{'s' if alone else ''}" + (f"; {breaking:,} may break users" if breaking else "")
+    return (
+        f"{told} differ{'s' if alone else ''}"
+        + (f"; {breaking:,} may break users" if breaking else "")
+        + (f"; {details}" if drift.undetailed else "")
+    )
 
 
 def side_text(side: Side) -> str:

@@ -204,11 +204,11 @@ def test_each_file_has_its_owner_and_kind(tmp_path: Path) -> None:
         f"/{SITE}/Thing.py": ("thing 1.0", "python"),
         f"/{SITE}/__pycache__/Thing.cpython-311.pyc": ("thing 1.0", "byte-code"),
     }
-    replaced = {package.name: (package.what, package.before) for package in drift.packages}
+    replaced = {package.name: (package.what, package.before, package.after) for package in drift.packages}
     assert replaced == {
-        "libx1": (("hash",), "2.0; 1 of its files differ"),
-        "thing": (("hash",), "1.0; 1 of its files differ"),
-        "tool": (("hash",), "1.0; 2 of its files differ"),
+        "libx1": (("hash",), "2.0", "2.0; 1 of its files differs"),
+        "thing": (("hash",), "1.0", "1.0; 1 of its files differs"),
+        "tool": (("hash",), "1.0", "1.0; 2 of its files differ"),
     }
 
 

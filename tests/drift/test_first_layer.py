@@ -102,7 +102,7 @@ def test_a_wheel_replaced_under_its_version_is_an_input(tmp_path: Path) -> None:
     other = dist("numpy", "2.1.0", files={"numpy/core.py": "2\n"})
     before, after = [(BASE, OS), (WHEELS, numpy)], [(BASE, OS), (WHEELS, other)]
     layer = first(tmp_path, ours(tmp_path / "a", before, lock="1"), ours(tmp_path / "b", after, lock="2"))
-    assert layer.inputs == ("numpy 2.1.0; 1 of its files differ",)
+    assert layer.inputs == ("numpy 2.1.0; 1 of its files differs",)
 
 
 def test_the_specs_files(tmp_path: Path) -> None:

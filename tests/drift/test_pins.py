@@ -149,3 +149,14 @@ def test_the_distribution_and_its_python(tmp_path: Path) -> None:
         "python": ("3.12", "3.11"),
     }
     assert all(pin.breaking for pin in drift.pins)
+
+
+def test_what_is_absent_is_told_from_what_is_empty() -> None:
+    moved = compare_pins({"env A": "1", "env B": "", "env C": "1"}, {"env A": "", "env B": "1", "env D": ""})
+    assert [(pin.pin, pin.change, pin.sides) for pin in moved] == [
+        ("env A", "changed", ("1", "empty")),
+        ("env B", "changed", ("empty", "1")),
+        ("env C", "removed", ("1", "none")),
+        ("env D", "added", ("none", "empty")),
+    ]
+    assert [pin.sides for pin in compare_pins({"cuda": ""}, {"cuda": "13.0"})] == [("none", "13.0")]

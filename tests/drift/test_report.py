@@ -84,3 +84,28 @@ def test_noise_alone_is_no_difference() -> None:
     )
     assert outcome(drift) == "no difference of content"
     assert "SAME" in render_drift(drift, colour=False)
+
+
+def test_images_whose_difference_cannot_be_told_are_never_the_same() -> None:
+    drift = Drift(
+        before=side("a"), after=side("b"), levels=("pins",), undetailed=True, unknown=("It is gone.",)
+    )
+    assert drift.differs
+    for text in (render_drift(drift, colour=False), render_drift_markdown(drift)):
+        assert "DRIFT" in text
+        assert "the digests differ; details unknown" in text
+        assert "no difference" not in text
+
+
+def test_a_change_that_may_be_is_not_headed_as_drift() -> None:
+    drift = Drift(before=side("a"), after=side("b"), levels=("files",), files=(file("/srv/x"),), wanted=True)
+    assert json.loads(render_json(drift))["verdict"] == "change"
+    assert render_drift_markdown(drift).startswith("### ℹ️ CHANGE: ")
+    assert "CHANGE 1 file differs" in render_drift(drift, colour=False)
+
+
+def test_json_states_the_verdict(tmp_path: Path) -> None:
+    for after, verdict in (({"a": "1"}, "same"), ({"a": "2"}, "drift")):
+        (tmp_path / verdict).mkdir()
+        drift = of_layers(tmp_path / verdict, [OS, {"a": "1"}], [OS, after])
+        assert json.loads(render_json(drift))["verdict"] == verdict

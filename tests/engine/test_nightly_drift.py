@@ -98,8 +98,32 @@ def test_an_earlier_image_that_is_gone_is_compared_on_record(nights: Nights) -> 
     assert night.drift is not None
     assert night.drift.levels == ("pins",)
     assert night.drift.before.digest == digest
-    assert "no longer has the earlier image" in night.drift.unknown[0]
+    assert "has the earlier image" in night.drift.unknown[0]
     assert night.diff_ids == first.diff_ids
+    # Nobody can say what differs; that it differs is certain.
+    assert night.drift.verdict == "drift"
+    (written,) = [path.read_text() for path in nights.history.parent.rglob("drift.md")]
+    assert written.startswith("### ⚠️ DRIFT: ")
+    assert "details unknown" in written
+    assert "no difference" not in written
+
+
+def test_an_earlier_image_under_another_name_is_compared_by_its_files(nights: Nights) -> None:
+    name = with_files(nights, "renamed")
+    engine = nights.project.engine
+    with another_stackbuild():
+        assert nights.of(name)[0] == 0
+    other = f"{nights.project.prefix}-kept:1"
+    engine.tag(f"{name}:nightly", other)
+    engine.remove_image(f"{name}:nightly")
+    try:
+        code, night = nights.of(name)
+    finally:
+        engine.remove_image(other)
+    assert (code, night.outcome) == (6, "drift")
+    assert night.drift is not None
+    assert [file.path for file in night.drift.files] == ["/srv/app.txt"]
+    assert not night.drift.undetailed
 
 
 def test_a_published_image_is_what_a_fresh_machine_compares_with(nights: Nights) -> None:
@@ -129,7 +153,7 @@ def test_a_new_lock_and_new_files_are_changes_not_drift(nights: Nights) -> None:
     assert (code, night.outcome, night.drift) == (0, "unchanged", None)
     assert night.change is not None
     assert [(one.name, one.before, one.after) for one in night.change.packages] == [("leaf", "1.0", "2.0")]
-    assert headline_of(night) == "changed with its inputs: leaf 1.0 → 2.0"
+    assert headline_of(night) == "no drift: as its new inputs make it: leaf 1.0 → 2.0"
 
     name = with_files(nights, "files")
     assert nights.of(name)[0] == 0
