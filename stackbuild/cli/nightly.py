@@ -178,7 +178,7 @@ def command(
     finally:
         # What a night found is told even where it cannot be remembered.
         if night is not None:
-            write_night(night, format_, output, junit, specs, strict=strict, verbose=verbose)
+            write_night(night, format_, output, junit, specs, strict=strict, verbose=verbose, folder=folder)
     if part is None:
         forget_reports(kept, keep)
     if night.interrupted:

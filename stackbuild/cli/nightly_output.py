@@ -86,6 +86,7 @@ def write_night(
     *,
     strict: bool,
     verbose: bool,
+    folder: Path,
 ) -> None:
     """Write a night in the format that was asked for, and as JUnit XML beside.
 
@@ -97,10 +98,12 @@ def write_night(
         specs: Paths of the specs, whose lines annotations are about.
         strict: Whether a WARN counts as a failure.
         verbose: In a table, also warnings, newer versions, times and reports.
+        folder: What the names of the reports are relative to.
     """
     document = document_of_night(night)
     try:
-        write_result(_shown(night, document, format_, output, specs, strict=strict, verbose=verbose), output)
+        shown = _shown(night, document, format_, output, specs, strict=strict, verbose=verbose, folder=folder)
+        write_result(shown, output)
     finally:
         if junit is not None:
             write_file(junit, render_document(document, "junit", strict=strict).encode())
@@ -115,6 +118,7 @@ def _shown(
     *,
     strict: bool,
     verbose: bool,
+    folder: Path,
 ) -> str:
     if format_ == "json":
         return json_text(night.model_dump(mode="json", by_alias=True))
@@ -123,7 +127,7 @@ def _shown(
     if format_ == "table":
         colour = output is None and not plain(sys.stdout)
         width = shutil.get_terminal_size().columns
-        return render_night(night, colour=colour, width=width, verbose=verbose)
+        return render_night(night, colour=colour, width=width, verbose=verbose, folder=folder)
     return render_document(document, format_, strict=strict)
 
 

@@ -61,6 +61,10 @@ reserved, is a SKIP that keeps the report from being complete; a gate with nothi
         "Drift is exit code 6, whatever the verdicts are; a WARN says what differs and why it matters.\n",
     ),
     "nightly": ("Nightly", ""),
+    "outcomes": (
+        "Outcomes of a night: `stackbuild nightly`",
+        "The first word of a stack's line. The code at the line's end says what the outcome comes from.\n",
+    ),
     "schedule": ("Jobs of a CI service: `stackbuild matrix`", ""),
 }
 

@@ -39,12 +39,17 @@ def judge_rebuild(
             required=reference.config_digest,
         )
     wanted = accepted or not differs(drift)
-    why = "" if not wanted else "; accepted" if accepted else "; no content differs"
+    if accepted:
+        said = f"accepted in place of {reference.name}: "
+    elif wanted:
+        said = f"the same content as {reference.name}; beside it: "
+    else:
+        said = f"the rebuild differs from {reference.name}: "
     return Finding(
         code=_CODE,
         verdict=Verdict.WARN if wanted else Verdict.FAIL,
         subject=tonight.stack,
-        summary=f"the rebuild differs from {reference.name}: {told(drift)}{why}",
+        summary=f"{said}{told(drift)}",
         measured=tonight.config_digest,
         required=reference.config_digest,
         next_step=""

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from stackbuild.findings import Finding
+from stackbuild.findings import Finding, Verdict
 from stackbuild.reports.interface import Report
 from stackbuild.reports.safe_text import shortened
+from stackbuild.reports.summary import leading_verdict
 
 if TYPE_CHECKING:
     from stackbuild.compat.report import CheckReport
@@ -21,12 +22,21 @@ _LONGEST_DETAIL = 20_000
 
 @dataclass(frozen=True)
 class Part:
-    """Findings of one subject: an image, a stack, or a stack on a host; ``seconds`` where its own time is known."""
+    """Findings of one subject: an image, a stack, or a stack on a host.
+
+    Attributes:
+        name: The subject.
+        findings: What gates answered.
+        advice: What to do, as sentences.
+        seconds: Its own wall time; 0 where that is not known.
+        told: What a reader must know of it beside the findings, as one sentence.
+    """
 
     name: str
     findings: tuple[Finding, ...]
     advice: tuple[str, ...] = ()
     seconds: float = 0.0
+    told: str = ""
 
 
 @dataclass(frozen=True)
@@ -71,6 +81,8 @@ class Document:
         plots: What was measured, as bars.
         log: What the container printed beside the results.
         log_bytes: How much it printed.
+        outcome: The word for the whole, where that is another than the gravest verdict's, with the verdict that it
+            is as grave as.
     """
 
     title: str
@@ -83,6 +95,22 @@ class Document:
     plots: tuple[Plot, ...] = ()
     log: str = ""
     log_bytes: int = 0
+    outcome: tuple[str, Verdict] | None = None
+
+    @property
+    def verdict(self) -> Verdict:
+        """How grave the whole is."""
+        return self.outcome[1] if self.outcome else leading_verdict(self.findings)
+
+    @property
+    def word(self) -> str:
+        """The whole in a word."""
+        return self.outcome[0] if self.outcome else self.verdict.value
+
+    @property
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        """The headline, and below it that of each part."""
+        return (*self.headline, *((part.name, part.told) for part in self.parts if part.told))
 
     @property
     def findings(self) -> tuple[Finding, ...]:

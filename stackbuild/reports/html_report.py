@@ -10,7 +10,7 @@ from stackbuild.reports.document import Document, Part, evidence
 from stackbuild.reports.page_template import page_part, page_template
 from stackbuild.reports.plots import drawn
 from stackbuild.reports.safe_text import shortened
-from stackbuild.reports.summary import GRAVEST_FIRST, counts, leading_verdict, not_judged
+from stackbuild.reports.summary import GRAVEST_FIRST, counts, not_judged
 
 _PACKAGE = "stackbuild.reports"
 _GRAVE = (Verdict.FAIL, Verdict.ERROR, Verdict.WARN)
@@ -52,7 +52,7 @@ def render_html(document: Document) -> str:
     return page_template(_PACKAGE, "report.html.jinja").render(
         document=document,
         style=page_part(_PACKAGE, "report.css"),
-        verdict=leading_verdict(document.findings),
+        verdict=document.verdict,
         counts=counts(document.findings) or "nothing was judged",
         missing=not_judged(document.findings),
         columns=[part.name for part in document.parts] if len(document.parts) > 1 else ["Verdict"],

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from xml.etree import ElementTree
 
-from stackbuild.findings import Finding, Verdict
+from stackbuild.findings import Finding, Verdict, is_complete
 from stackbuild.reports.document import Document, Part, evidence
 from stackbuild.reports.safe_text import safe_line, safe_text
 
@@ -49,7 +49,10 @@ def _suite(root: ElementTree.Element, document: Document, part: Part, *, first: 
         suite.set("timestamp", _NO_ZONE.sub("", document.started))
     properties = ElementTree.SubElement(suite, "properties")
     facts = [*document.headline, *((f"stack.{row.name}", row.value) for row in document.stack)]
-    for name, value in [*facts, ("complete", "true" if document.complete else "false")]:
+    if part.told:
+        facts.append(("outcome", part.told))
+    complete = is_complete(part.findings) if len(document.parts) > 1 else document.complete
+    for name, value in [*facts, ("complete", "true" if complete else "false")]:
         ElementTree.SubElement(properties, "property", {"name": safe_line(name), "value": safe_line(value)})
     for finding in part.findings:
         _case(suite, part, finding, strict=strict)

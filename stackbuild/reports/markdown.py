@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from stackbuild.findings import Finding, Verdict
 from stackbuild.reports.document import Document, Part, evidence
 from stackbuild.reports.safe_text import safe_line, safe_text, shortened
-from stackbuild.reports.summary import GRAVEST_FIRST, counts, leading_verdict, not_judged
+from stackbuild.reports.summary import GRAVEST_FIRST, counts, not_judged
 
 _LONGEST_DOCUMENT = 60_000
 _LONGEST_EVIDENCE = 4_000
@@ -41,9 +41,9 @@ _LINK = re.compile(r"(?i)\b(https?|ftp|www|mailto)(?=[:.])")
 
 def render_markdown(document: Document) -> str:
     """The document as Markdown: verdict, gates, next steps, and evidence that is folded away."""
-    verdict = leading_verdict(document.findings)
-    parts = [f"### {_SYMBOLS[verdict]} {verdict.value}: {inline(document.title)}\n\n{_counted(document)}\n"]
-    parts.append("".join(f"* {inline(name)}: {code_span(value)}\n" for name, value in document.headline))
+    head = f"### {_SYMBOLS[document.verdict]} {document.word}: {inline(document.title)}"
+    parts = [f"{head}\n\n{_counted(document)}\n"]
+    parts.append("".join(f"* {inline(name)}: {code_span(value)}\n" for name, value in document.facts))
     parts.extend(_gates(document))
     parts.extend(_next_steps(document))
     parts.extend(_stack(document))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import get_args
 
 from rich.console import Console
@@ -14,9 +16,10 @@ from rich.text import Text
 from stackbuild.drift.findings import package_text, pin_text
 from stackbuild.findings import Finding, Verdict
 from stackbuild.nightly.model import Night, Outcome, StackNight
+from stackbuild.nightly.outcome import worst_outcome
 from stackbuild.reports.document import Document, Part
 from stackbuild.reports.safe_text import safe_line
-from stackbuild.reports.summary import counts
+from stackbuild.reports.summary import counts, not_judged
 
 _STYLES: dict[Outcome, str] = {
     "spec-or-lock": "bold red",
@@ -35,8 +38,17 @@ _REASONS: dict[Outcome, tuple[Verdict, ...]] = {
     "drift": (Verdict.FAIL, Verdict.WARN),
     "unchanged": (),
 }
+_GRAVITY: dict[Outcome, Verdict] = {
+    "spec-or-lock": Verdict.FAIL,
+    "build-failed": Verdict.FAIL,
+    "failed": Verdict.FAIL,
+    "not-judged": Verdict.ERROR,
+    "drift": Verdict.WARN,
+    "unchanged": Verdict.PASS,
+}
 _DRIFT_CODES = ("rebuild-reproduces", "base-tag-moved", "external-moved")
 _SHOWN_CHANGES = 4
+_SHOWN_LINES = 8  # of an error's own detail
 
 
 def document_of_night(night: Night) -> Document:
@@ -47,16 +59,29 @@ def document_of_night(night: Night) -> Document:
             ("stacks", _counted(night.stacks)),
             ("host", night.host),
             ("stackbuild", night.version),
-            *((f"{stack.stack}", f"{stack.outcome}: {headline_of(stack)}") for stack in night.stacks),
         ),
         parts=tuple(
-            Part(stack.stack, stack.findings, seconds=stack.seconds.get("total", 0.0))
+            Part(
+                stack.stack,
+                stack.findings,
+                seconds=stack.seconds.get("total", 0.0),
+                told=f"{stack.outcome}: {headline_of(stack)} [{code_of(stack)}]",
+            )
             for stack in night.stacks
         ),
         complete=night.complete and not night.interrupted,
         started=night.started,
         seconds=night.seconds,
+        outcome=_whole(night),
     )
+
+
+def _whole(night: Night) -> tuple[str, Verdict] | None:
+    """The word for all stacks, and how grave it is."""
+    if not night.stacks:
+        return None
+    outcome = worst_outcome(stack.outcome for stack in night.stacks)
+    return outcome, _GRAVITY[outcome]
 
 
 def title_of(night: Night) -> str:
@@ -71,9 +96,9 @@ def headline_of(stack: StackNight) -> str:
     if reasons:
         more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
         return f"{reasons[0].summary}{more}"
-    rebuilt = next((finding for finding in stack.findings if finding.code == "rebuild-reproduces"), None)
+    rebuilt = _rebuilt(stack)
     if rebuilt is not None and rebuilt.verdict is Verdict.WARN:
-        return rebuilt.summary
+        return f"no drift: {rebuilt.summary}"
     if stack.change is not None:
         moves = [
             *(pin_text(pin) for pin in stack.change.pins),
@@ -81,7 +106,7 @@ def headline_of(stack: StackNight) -> str:
         ]
         shown = ", ".join(moves[:_SHOWN_CHANGES])
         more = f" and {len(moves) - _SHOWN_CHANGES} more" if len(moves) > _SHOWN_CHANGES else ""
-        return f"changed with its inputs: {shown or 'no pin and no package'}{more}"
+        return f"no drift: as its new inputs make it: {shown or 'no pin and no package moved'}{more}"
     if rebuilt is not None:
         return rebuilt.summary
     return (
@@ -89,6 +114,12 @@ def headline_of(stack: StackNight) -> str:
         if stack.compared_with
         else "first night: nothing to compare with"
     )
+
+
+def code_of(stack: StackNight) -> str:
+    """The code that `stackbuild explain` knows, of what a stack's night ended with."""
+    told = next(iter(reasons_of(stack)), None) or _rebuilt(stack)
+    return told.code if told is not None else stack.outcome
 
 
 def reasons_of(stack: StackNight) -> Sequence[Finding]:
@@ -102,14 +133,17 @@ def reasons_of(stack: StackNight) -> Sequence[Finding]:
     ]
 
 
-def render_night(night: Night, *, colour: bool, width: int = 110, verbose: bool = False) -> str:
+def render_night(
+    night: Night, *, colour: bool, width: int = 110, verbose: bool = False, folder: Path = Path()
+) -> str:
     """The night as text.
 
     Args:
         night: What to show.
         colour: Whether the reader is a terminal that wants colour; False gives plain text.
         width: Columns; plain text is not wrapped.
-        verbose: Also show warnings, newer versions and times.
+        verbose: Also show warnings, newer versions, times and where the reports are.
+        folder: Leads from where the reader is to the folder that the paths of the reports are relative to.
     """
     stream = io.StringIO()
     console = Console(
@@ -127,22 +161,33 @@ def render_night(night: Night, *, colour: bool, width: int = 110, verbose: bool 
         line = Text(f"{stack.outcome:<12}  ", style=_STYLES[stack.outcome])
         line.append(f"{safe_line(stack.stack):<{column}}  ", style="bold")
         line.append(f"{safe_line(headline_of(stack))}  ", style="none")
-        line.append(f"{stack.seconds.get('total', 0):.0f} s", style="dim")
+        line.append(f"{stack.seconds.get('total', 0):.0f} s  [{code_of(stack)}]", style="dim")
         console.print(line)
-        for text in _further(stack, verbose=verbose):
+        for text in _further(stack, verbose=verbose, folder=folder):
             console.print(Padding(Text(safe_line(text)), (0, 0, 0, 14)))
     console.print()
     stopped = "interrupted; " if night.interrupted else ""
     console.print(
-        Text(f"{stopped}{_counted(night.stacks)} in {night.seconds:.0f} s (exit {int(night.exit_code)})")
+        Text(
+            f"{stopped}{_counted(night.stacks)} in {night.seconds:.0f} s (exit {int(night.exit_code)})"
+            f"{_incomplete(night)}"
+        )
     )
     return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
 
 
-def _further(stack: StackNight, *, verbose: bool) -> Iterable[str]:
+def _incomplete(night: Night) -> str:
+    missing = not_judged(night.findings)
+    return f"; not complete: {', '.join(missing)} not judged" if missing else ""
+
+
+def _further(stack: StackNight, *, verbose: bool, folder: Path) -> Iterable[str]:
     reasons = reasons_of(stack)
+    for finding in reasons[:1]:
+        yield from _measured(finding)
     for finding in reasons[1:]:
         yield f"{finding.verdict.value} {finding.code}: {finding.summary}"
+        yield from (f"  {line}" for line in _measured(finding))
     steps = dict.fromkeys(finding.next_step for finding in reasons if finding.next_step)
     yield from (f"-> {step}" for step in steps)
     newer = [version for version in stack.newer if version.kind != "deb"]
@@ -158,7 +203,20 @@ def _further(stack: StackNight, *, verbose: bool) -> Iterable[str]:
     for version in stack.newer:
         yield f"newer: {version.kind} {version.name} {version.locked} → {version.newer} ({version.verdict.value})"
     yield ", ".join(f"{name} {seconds:.1f} s" for name, seconds in stack.seconds.items())
-    yield from (f"{name}: {path}" for name, path in stack.reports.items())
+    yield from (f"{name}: {os.path.normpath(folder / path)}" for name, path in stack.reports.items())
+
+
+def _rebuilt(stack: StackNight) -> Finding | None:
+    return next((finding for finding in stack.findings if finding.code == "rebuild-reproduces"), None)
+
+
+def _measured(finding: Finding) -> Iterable[str]:
+    """What an error says beyond its sentence, such as which keys of a lock are wrong."""
+    if finding.measured and not finding.required and finding.measured not in finding.summary:
+        lines = finding.measured.strip().splitlines()
+        yield from lines[:_SHOWN_LINES]
+        if len(lines) > _SHOWN_LINES:
+            yield f"… {len(lines) - _SHOWN_LINES} further lines are in the JSON report"
 
 
 def _tells(finding: Finding, stack: StackNight) -> bool:

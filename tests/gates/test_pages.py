@@ -6,11 +6,13 @@ import re
 from collections import Counter
 from functools import cache
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from stackbuild.gates.document import gates_document
 from stackbuild.gates.pages import gate_areas, gate_pages
+from stackbuild.nightly.model import Outcome
 from tests.gates.source_codes import SourceCodes
 
 ROOT = Path(__file__).parents[2]
@@ -31,7 +33,11 @@ def test_every_code_can_be_followed_to_a_literal() -> None:
 
 
 def test_every_page_is_of_a_code_in_the_source() -> None:
-    assert sorted(set(gate_pages()) - set(source_codes().codes)) == []
+    assert sorted(set(gate_pages()) - set(source_codes().codes) - set(gate_pages("outcomes"))) == []
+
+
+def test_every_outcome_of_a_night_has_a_page() -> None:
+    assert set(gate_pages("outcomes")) == set(get_args(Outcome))
 
 
 def test_a_code_is_described_in_one_table_only() -> None:
