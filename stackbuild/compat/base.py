@@ -116,14 +116,15 @@ def judge_ages(
     """
     row = facts.distribution(contents.os)
     if row is not None:
-        note = f" ({row.eol_note})" if row.eol_note else ""
+        # A note that begins with the date has all of it: "2026-07-11 (LTS 2028-06-30)".
+        note = row.eol_note if row.eol_note.startswith(row.eol) else f"{row.eol} {row.eol_note}".strip()
         said = _age(contents.os, "the end of its regular support", row.eol, today, tolerance_days, soon_days)
         if said:
             yield Finding(
                 code="distribution-eol",
                 verdict=Verdict.WARN,
                 subject=contents.os,
-                measured=f"end of life {row.eol}{note}",
+                measured=f"end of life {note}",
                 required=f"supported on {today.isoformat()}",
                 summary=said,
                 next_step="Plan a move to a base with a newer distribution.",

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from stackbuild.compat.base import judge_ages
+from stackbuild.compat.contents import Contents
 from stackbuild.facts.tables import Facts
 from stackbuild.findings import Finding
 from stackbuild.lock.model import Lock
@@ -97,3 +99,9 @@ def test_an_external_stack_has_no_lock() -> None:
         {"schema": 1, "name": "e", "external": "r.example/x:1", "target": {"driver": ">=535.54"}}
     )
     assert [finding.code for finding in aging_findings(spec, None, FACTS, TODAY)] == ["driver-branch-eol"]
+
+
+def test_a_date_of_two_sources_is_measured_once() -> None:
+    contents = Contents("example", os="debian12", python="3.11")
+    (found,) = [one for one in judge_ages(contents, FACTS, TODAY) if one.code == "distribution-eol"]
+    assert found.measured == "end of life 2026-07-11 (LTS 2028-06-30)"
