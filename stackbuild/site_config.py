@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import unquote, urlsplit
 
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
 from stackbuild.errors import UsageError
 from stackbuild.frozen_model import FrozenModel
 from stackbuild.site_policy import Policy
+from stackbuild.site_problems import site_problems
 
 SITE_FILE = "stackbuild.toml"
 # Where PyTorch publishes one channel per build variant (pytorch.org, "Get started").
@@ -146,14 +147,18 @@ def load_site_config(start: Path, environ: Mapping[str, str] | None = None) -> S
     try:
         return SiteConfig.model_validate(data)
     except ValidationError as error:
-        problems = [
-            f"{'.'.join(str(part) for part in problem['loc'])}: {problem['msg']}"
-            for problem in error.errors()
-        ]
+        where = str(path) if path else "STACKBUILD_* variables"
+        text = path.read_text(encoding="utf-8") if path else ""
+        tables: dict[tuple[str, ...], type[BaseModel]] = {
+            (): SiteConfig,
+            ("indexes", "*"): IndexLocation,
+            ("policy",): Policy,
+        }
+        problems = [str(found) for found in site_problems(error.errors(), where, text, tables)]
         raise UsageError(
             "the site configuration is not valid",
             code="site-config-invalid",
-            where=str(path) if path else "STACKBUILD_* variables",
+            where=where,
             detail="\n".join(problems),
             do="Correct the named keys.",
         ) from error

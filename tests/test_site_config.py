@@ -89,3 +89,30 @@ def test_wrong_variables(tmp_path: Path) -> None:
         load_site_config(tmp_path, {"STACKBUILD_REGISTRIES": "docker.io"})
     with pytest.raises(UsageError, match="STACKBUILD_CONFIG"):
         load_site_config(tmp_path, {"STACKBUILD_CONFIG": str(tmp_path / "none.toml")})
+
+
+def test_an_unknown_key_is_told_with_its_line_and_the_nearest_there_is(tmp_path: Path) -> None:
+    (tmp_path / "stackbuild.toml").write_text(
+        'store = "s"\n'
+        "# indexs = 1\n"
+        "[indexs]\n"
+        'default = "https://mirror.example/simple"\n'
+        "\n"
+        "[policy]\n"
+        "eol-tolerance-day = 3\n"
+        "[indexes]\n"
+        'own = {urll = "https://own.example/simple"}\n'
+        "[colours]\n"
+    )
+    with pytest.raises(UsageError) as caught:
+        load_site_config(tmp_path, {})
+    file = tmp_path / "stackbuild.toml"
+    lines = [line.strip() for line in caught.value.detail.splitlines()]
+    for place, message, suggestion in (
+        ("3:2", "unknown key 'indexs'", "Did you mean 'indexes'?"),
+        ("7:1", "unknown key 'eol-tolerance-day' in 'policy'", "Did you mean 'eol-tolerance-days'?"),
+        ("9:1", "unknown key 'urll' in 'indexes.own'", "Did you mean 'url'?"),
+        ("10:2", "unknown key 'colours'", "Known here: "),
+    ):
+        position = lines.index(f"{file}:{place}: {message} [site-config-invalid]")
+        assert lines[position + 3].startswith(suggestion)

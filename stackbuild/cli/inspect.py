@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -96,13 +97,13 @@ def _names_registry(image: str) -> bool:
 def _remote_table(found: RemoteInspection) -> str:
     lines = [f"{found.reference}: {found.digest}" + (" (index)" if found.index else "")]
     for platform in found.platforms:
+        attached = _attached_rows(platform)
         if platform.inspection is not None:
-            lines.append(f"{platform.platform}: {_table(platform.inspection).partition(': ')[2].rstrip()}")
+            text = _table(platform.inspection, attached)
+            lines.append(f"{platform.platform}: {text.partition(': ')[2].rstrip()}")
         else:
             lines.append(f"{platform.platform}: an image without pin list, not built by stackbuild")
-        rows = _attached_rows(platform)
-        width = max(len(name) for name, _ in rows)
-        lines += [f"  {name:<{width}}  {value}" for name, value in rows]
+            lines += _in_columns(attached)
     lines.append("A cosign signature lies beside it." if found.signed else "It is not signed.")
     return "\n".join(lines) + "\n"
 
@@ -120,16 +121,21 @@ def _attached_rows(platform: InspectedPlatform) -> list[tuple[str, str]]:
     return rows
 
 
-def _table(inspection: Inspection) -> str:
+def _table(inspection: Inspection, attached: Sequence[tuple[str, str]] = ()) -> str:
+    """What an image stands for, with what is attached to it in the same columns below."""
     lines = [f"{inspection.image}: {inspection.statement}"]
     pins = inspection.pins or inspection.derived_from
+    rows: list[tuple[str, str]] = []
     if pins is not None:
         if inspection.relation == "derived":
             lines.append(f"What {pins.stack} stands for, below those layers:")
-        rows = [row for row in _rows(pins) if row[1]]
-        width = max(len(name) for name, _ in rows)
-        lines += [f"  {name:<{width}}  {value}" for name, value in rows]
-    return "\n".join(lines) + "\n"
+        rows = [(name, value) for name, value in _rows(pins) if value]
+    return "\n".join([*lines, *_in_columns([*rows, *attached])]) + "\n"
+
+
+def _in_columns(rows: Sequence[tuple[str, str]]) -> list[str]:
+    width = max((len(name) for name, _ in rows), default=0)
+    return [f"  {name:<{width}}  {value}" for name, value in rows]
 
 
 def _rows(pins: PinList) -> list[tuple[str, str | None]]:

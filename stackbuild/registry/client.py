@@ -239,11 +239,11 @@ class RegistryClient:
                 f"the registry {endpoint.host} has no repository {endpoint.name}",
                 code="no-such-repository",
                 where=image,
-                do="Check the name under 'base.image' in the spec.",
+                do="Check its name (a spec has it under 'base.image'), and that your login may read it.",
             )
 
     def _no_tag(self, image: str, tag: str, locked_digest: str | None) -> LockError:
-        near = near_tags(tag, self._tags_if_any(image))
+        near = near_tags(tag, self._tags_if_any(image, locked=locked_digest is not None))
         suggestion = (
             f"Choose a tag that exists, such as {', '.join(near)}."
             if near
@@ -263,11 +263,16 @@ class RegistryClient:
             do = suggestion
         return LockError(what, code="tag-removed", where=f"{image}:{tag}", do=do)
 
-    def _tags_if_any(self, image: str) -> tuple[str, ...]:
-        # The list only serves the suggestion; that the tag is missing is known already.
+    def _tags_if_any(self, image: str, *, locked: bool) -> tuple[str, ...]:
+        # The list only serves the suggestion; that the tag is missing is known already. Some registries tell only
+        # here that it is the repository that is missing.
         try:
             return self.tags(image)
-        except (LockError, NotJudgedError):
+        except LockError as error:
+            if error.code == "no-such-repository" and not locked:
+                raise
+            return ()
+        except NotJudgedError:
             return ()
 
 

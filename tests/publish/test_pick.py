@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import uuid
 from collections.abc import Callable
 from pathlib import Path
@@ -134,8 +135,12 @@ def test_an_empty_repository_has_nothing_to_pick(
     registry: Registry, capfd: pytest.CaptureFixture[str]
 ) -> None:
     host = ["--driver", "580.95.05", "--gpu", "H200"]
-    assert run(["pick", f"{registry.address}/none/there", *host]) == 3
-    assert "[no-such-repository]" in capfd.readouterr().err
+    for command in (["pick", *host], ["inspect", "--remote"]):
+        assert run([*command, f"{registry.address}/none/there"]) == 3
+        told = capfd.readouterr().err
+        assert "has no repository none/there" in told
+        assert "[no-such-repository]" in told
+        assert "Check its name" in told
 
 
 def test_inspect_reads_a_registry_without_fetching_layers(
@@ -183,7 +188,9 @@ def test_inspect_reads_a_registry_without_fetching_layers(
 
     assert run(["inspect", f"{repository[0]}@{digest}"]) == 0
     text = capfd.readouterr().out
-    assert "SBOM          CycloneDX 1.6, 2 components" in text
-    assert "verification  PASS, complete, 2026-01-02T03:04:05Z, on sm_89" in text
+    assert re.search(r"^  SBOM +CycloneDX 1.6, 2 components$", text, re.M)
+    assert re.search(r"^  verification +PASS, complete, 2026-01-02T03:04:05Z, on sm_89$", text, re.M)
+    starts = {re.match(r"  \S+(?: \S+)* {2,}", line) for line in text.splitlines() if line.startswith("  ")}
+    assert len({found.end() for found in starts if found}) == 1, "one column of values"
     assert run(["inspect", f"{repository[0]}:2.13.0-cu12"]) == 3
     assert "2.13.0-cu126" in capfd.readouterr().err
