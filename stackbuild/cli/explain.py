@@ -12,6 +12,7 @@ import click
 from stackbuild.cli.options import output_options
 
 if TYPE_CHECKING:
+    from stackbuild.errors import UsageError
     from stackbuild.facts.tables import Facts
 
 _TAIL = 20  # last lines of a text that are compared with known ones when nothing is recognised
@@ -51,26 +52,36 @@ def command(
             code="usage",
             do="Name a code, paste an error in quotes, or pipe a log in: docker logs NAME 2>&1 | stackbuild explain",
         )
-    pages = () if from_stdin else _pages(words, facts)
-    if pages:
+    pages, unknown = ((), ()) if from_stdin else _pages(words, facts)
+    if pages and not unknown:
         document: Any = explanation_document(pages)
         text = "\n".join(render_explanation(page) for page in pages)
     else:
         found, near = _recognised(_stdin() if from_stdin else _lines(words), facts)
-        if not found and not from_stdin:
-            _refuse_unknown_code(words, facts)
+        if not found and unknown:
+            if pages:
+                document = explanation_document(pages)
+                text = "\n".join(render_explanation(page) for page in pages)
+                write_result(json_text(document) if format_ == "json" else text, output)
+            raise _unknown_codes(unknown, facts)
         document = recognised_document(found, near)
         text = render_recognised(found, verbose=verbose) if found else render_unknown(near)
     write_result(json_text(document) if format_ == "json" else text, output)
 
 
-def _pages(words: tuple[str, ...], facts: Facts) -> tuple[Any, ...]:
-    """The pages of the words when every one of them is a known code, else nothing."""
+def _pages(words: tuple[str, ...], facts: Facts) -> tuple[tuple[Any, ...], tuple[str, ...]]:
+    """The pages of known codes, and the unknown ones; neither where the words are a text."""
     from stackbuild.explain.lookup import as_code, explanation
 
-    codes = [as_code(word) for word in words]
-    found = [explanation(code, facts) for code in codes if code is not None]
-    return tuple(found) if len(found) == len(words) and None not in found else ()
+    codes = [code for word in words if (code := as_code(word)) is not None]
+    if len(codes) < len(words):
+        return (), ()
+    found = {code: explanation(code, facts) for code in codes}
+    unknown = tuple(code for code, page in found.items() if page is None)
+    # Words without a hyphen, of which no code is, are a sentence.
+    if len(words) > 1 and len(unknown) == len(found) and not all("-" in code for code in codes):
+        return (), ()
+    return tuple(page for page in found.values() if page is not None), unknown
 
 
 def _recognised(lines: Iterable[str], facts: Facts) -> tuple[tuple[Any, ...], tuple[str, ...]]:
@@ -90,19 +101,23 @@ def _recognised(lines: Iterable[str], facts: Facts) -> tuple[tuple[Any, ...], tu
     return found, () if found else near_failures(list(last), facts)
 
 
-def _refuse_unknown_code(words: tuple[str, ...], facts: Facts) -> None:
-    """A single word with the form of a code is a code that was mistaken, not a text."""
+def _unknown_codes(codes: tuple[str, ...], facts: Facts) -> UsageError:
+    """What has the form of a code is a code that was mistaken, not a text."""
     from stackbuild.errors import UsageError
-    from stackbuild.explain.lookup import as_code, near_codes
+    from stackbuild.explain.lookup import near_codes
 
-    code = as_code(words[0]) if len(words) == 1 else None
-    if code is None:
-        return
-    near = near_codes(code, facts)
-    raise UsageError(
-        f"There is no code {code!r}, and it is no error text that is known.",
+    near = {code: near_codes(code, facts) for code in codes}
+    if len(codes) == 1:
+        (guesses,) = near.values()
+        meant = f"Did you mean {' or '.join(guesses)}?" if guesses else ""
+    else:
+        told = [f"{' or '.join(guesses)} for {code}" for code, guesses in near.items() if guesses]
+        meant = f"Did you mean {', '.join(told)}?" if told else ""
+    named = " and no code ".join(repr(code) for code in codes)
+    return UsageError(
+        f"There is no code {named}, and it is no error text that is known.",
         code="unknown-code",
-        do=f"Did you mean {' or '.join(near)}?" if near else "docs/gates.md lists all codes.",
+        do=meant or "docs/gates.md lists all codes.",
     )
 
 

@@ -64,13 +64,24 @@ def explanation(code: str, facts: Facts) -> Explanation | None:
 
 
 def near_codes(code: str, facts: Facts) -> tuple[str, ...]:
-    """Known codes that look like this one, the nearest first."""
+    """Known codes that look like this one, the nearest first; none when none is near."""
     known = known_codes(facts)
-    near = difflib.get_close_matches(code, known, n=_MOST_NEAR, cutoff=0.6)
     words = set(code.split("-"))
+    # A long word that both have, such as "code", makes any two alike: what differs must be near, too.
+    near = [
+        other
+        for other in difflib.get_close_matches(code, known, n=_MOST_NEAR, cutoff=0.6)
+        if _differ_little(words, set(other.split("-")))
+    ]
     # Words in another order: old-driver is near driver-too-old.
     shared = [other for other in known if len(words) > 1 and words <= set(other.split("-"))]
     return tuple(dict.fromkeys((*near, *shared)))[:_MOST_NEAR]
+
+
+def _differ_little(words: set[str], others: set[str]) -> bool:
+    """Whether each word that only the first has is near a word of the other, or that one has a word fewer."""
+    rest = others - words
+    return all(difflib.get_close_matches(word, rest, n=1, cutoff=0.6) for word in words - others)
 
 
 def near_failures(lines: Sequence[str], facts: Facts) -> tuple[str, ...]:

@@ -40,6 +40,24 @@ def test_a_mistyped_code_is_a_usage_error_that_names_near_ones() -> None:
     assert "[unknown-code]" in done.stderr
 
 
+def test_of_several_codes_the_known_are_explained_and_the_others_named() -> None:
+    done = explain("driver-too-old", "nonsense-code", "lock-mising", "lock-stale")
+    assert done.returncode == 2
+    assert [line.split(":")[0] for line in done.stdout.splitlines() if line[:1].isalpha()] == [
+        "driver-too-old",
+        "lock-stale",
+    ]
+    assert "There is no code 'nonsense-code' and no code 'lock-mising'" in done.stderr
+    assert "Did you mean lock-missing for lock-mising?" in done.stderr
+
+
+def test_nothing_is_suggested_for_what_is_near_to_nothing() -> None:
+    done = explain("nonsense-code")
+    assert done.returncode == 2
+    assert "Did you mean" not in done.stderr
+    assert "docs/gates.md lists all codes." in done.stderr
+
+
 def test_a_pasted_error_is_recognised_without_quotes_too() -> None:
     quoted = explain("RuntimeError: CUDA error: no kernel image is available for execution on the device")
     unquoted = explain("no", "kernel", "image", "is", "available", "for", "execution", "on", "the device")
