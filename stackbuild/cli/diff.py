@@ -107,6 +107,10 @@ def _write(drift: Drift, format_: str, output: Path | None, *, verbose: bool) ->
         from stackbuild.reports.drift_markdown import render_drift_markdown
 
         write_result(render_drift_markdown(drift), output)
+    elif format_ == "html":
+        from stackbuild.reports.drift_html import render_drift_html
+
+        write_result(render_drift_html(drift), output)
     elif format_ == "table":
         import shutil
         import sys
@@ -118,6 +122,7 @@ def _write(drift: Drift, format_: str, output: Path | None, *, verbose: bool) ->
         write_result(render_drift(drift, colour=colour, width=width, verbose=verbose), output)
     else:
         from stackbuild.reports.document import document_of
-        from stackbuild.reports.formats import render_document
+        from stackbuild.reports.junit import render_junit
 
-        write_result(render_document(document_of(drift), format_), output)
+        # A CI system reads this in place of the exit code: what makes that 6 has to be a failure.
+        write_result(render_junit(document_of(drift), strict=drift.differs), output)

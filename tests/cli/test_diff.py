@@ -14,6 +14,7 @@ from stackbuild.drift.model import Drift
 from tests.drift.images import OS, SITE, archive, dist
 from tests.drift.test_first_layer import ours
 from tests.drift.test_sboms_and_locks import component, lock, sbom, wheel
+from tests.nightly.page.pages import Page
 from tests.support.layer_tars import Content, image_config, layer_tar, oci_layout_files
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -76,8 +77,32 @@ def test_junit_and_html_have_the_findings(two: tuple[str, str], folder: Path) ->
     assert {"drift-pins", "drift-packages", "drift-files", "drift-breaking"} <= {
         str(name).split()[0] for name in names
     }
+    # A CI system that reads only this must not be green where the exit code is 6.
+    suites = ElementTree.parse(folder / "out.xml").getroot()
+    assert int(suites.get("failures", "0")) > 0
+    assert run(["diff", two[0], two[0], "-q", "--format", "junit", "-o", "same.xml"]) == 0
+    assert ElementTree.parse(folder / "same.xml").getroot().get("failures") == "0"
+
+
+def test_html_says_what_markdown_says(
+    two: tuple[str, str], folder: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    assert run(["diff", *two, "-q", "--format", "json"]) == 6
+    drift = Drift.model_validate_json(capfdbinary.readouterr().out)
     assert run(["diff", *two, "-q", "--format", "html", "-o", "out.html"]) == 6
-    assert "drift-packages" in (folder / "out.html").read_text(encoding="utf-8")
+    text = (folder / "out.html").read_text(encoding="utf-8")
+    page = Page(text)
+    assert "DRIFT: diff a.tar b.tar" in page.text
+    assert "1 package, 6 files differ; 1 may break users." in page.text
+    assert "numpy" in page.text
+    assert "1.26.4 2.1.0 version yes The major version of numpy moved from 1 to 2." in page.text
+    assert "/srv/app/m.ini: changed content" in page.text
+    assert drift.before.digest in page.text
+    assert drift.after.digest in page.text
+    assert page.text.count("The major version of numpy moved") == 1
+    assert "complete" not in page.text
+    assert run(["diff", two[0], two[0], "-q", "--format", "html", "-o", "same.html"]) == 0
+    assert "SAME: diff a.tar a.tar" in (folder / "same.html").read_text(encoding="utf-8")
 
 
 def test_no_difference_is_0_whatever_the_form(two: tuple[str, str], folder: Path) -> None:
