@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from stackbuild.compat.asked import GATES_OF_A_STACK
 from stackbuild.compat.report import Cell, CheckedStack, CheckReport
 from stackbuild.findings import Finding, Verdict, is_complete
 from stackbuild.reports.safe_text import safe_text
@@ -38,6 +39,8 @@ def render_matrix(report: CheckReport, *, colour: bool, width: int = 110, verbos
     if report.hosts:
         lines.extend(_table(report) if len(report.hosts) <= _WIDEST_MATRIX else _summary(report))
     for stack in report.stacks:
+        if lines:
+            lines.append([])
         lines.extend(_stack(stack, _name(stack, report), verbose=verbose))
     for cell in report.cells:
         lines.extend(_cell(cell, _name(cell, report), verbose=verbose))
@@ -115,12 +118,14 @@ def _columns(names: Sequence[str], rows: Sequence[Line]) -> Iterator[Line]:
 def _stack(stack: CheckedStack, name: str, *, verbose: bool) -> Iterator[Line]:
     shown = _shown(stack.findings, verbose=verbose)
     floor = f", driver {stack.oldest_driver} or later" if stack.oldest_driver else ""
-    yield []
     yield [(name, "bold"), (f" (judged from its {stack.judged_from}{floor})", "dim")]
     for finding in shown:
         yield from _finding(finding)
     if not shown:
         yield [("  ok   nothing against it by itself", "green")]
+    if verbose:
+        quiet = [code for code in GATES_OF_A_STACK if all(finding.code != code for finding in stack.findings)]
+        yield [("       asked, and nothing found: ", "dim"), (", ".join(quiet), "dim")]
 
 
 def _cell(cell: Cell, name: str, *, verbose: bool) -> Iterator[Line]:
@@ -128,12 +133,14 @@ def _cell(cell: Cell, name: str, *, verbose: bool) -> Iterator[Line]:
     if cell.verdict in (Verdict.PASS, Verdict.SKIP) and not verbose:
         # Nothing else is told of this cell: what could not be judged is its reason.
         shown += [finding for finding in cell.findings if finding.verdict is Verdict.SKIP and finding.applies]
-    if not shown:
+    if not shown and not verbose:
         return
     yield []
     yield [(name, "bold"), (" on ", "dim"), (cell.host, "bold")]
     for finding in shown if verbose else _told_once(shown):
         yield from _finding(finding)
+    if not shown:
+        yield [("  ok   nothing in it depends on this host", "green")]
     for line in cell.advice:
         yield [(f"       {line}", "cyan")]
 

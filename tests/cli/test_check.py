@@ -349,3 +349,18 @@ def test_waivers_and_the_sites_policy_hold_in_a_check(capfd: pytest.CaptureFixtu
     exit_code, out = asked(capfd, "stack", *host)
     assert exit_code == 1
     assert "base-not-allowed" in out
+
+
+def test_verbose_lists_what_was_asked_and_no_blank_line_comes_first(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    write(torch_spec("2.9.1", "cu130"))
+    _, short = asked(capfd, "stack")
+    _, long = asked(capfd, "stack", "-v")
+    assert short.startswith("stack (judged from its spec")
+    assert "asked, and nothing found" not in short
+    (line,) = [line for line in long.splitlines() if "asked, and nothing found: " in line]
+    assert {"mixed-cuda-majors", "glibc-too-old"} <= set(line.partition(": ")[2].split(", "))
+    write('schema: 1\nname: plain\nbase: {bootstrap: debian, suite: trixie}\npython: "3.13"\n', "plain")
+    _, long = asked(capfd, "plain", "--driver", "580.95.05", "--gpu", "H200", "-v")
+    assert "plain on driver 580.95.05, H200\n  ok   nothing in it depends on this host\n" in long
