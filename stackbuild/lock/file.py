@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shlex
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -172,7 +173,7 @@ def _parse(text: str, path: Path, again: str) -> Lock:
             f"the lock is not valid JSON: {error.msg} at line {error.lineno}, column {error.colno}",
             code="lock-invalid",
             where=str(path),
-            do=again,
+            do=_restored(path),
         ) from error
     except ValueError as error:
         raise LockError(
@@ -206,9 +207,16 @@ def _parse(text: str, path: Path, again: str) -> Lock:
             "the lock does not have the form of a lock; was it edited by hand?",
             code="lock-invalid",
             where=str(path),
-            do=again,
+            do=_restored(path),
             detail="\n".join(shown),
         ) from error
+
+
+def _restored(path: Path) -> str:
+    return (
+        f"Take back what was committed (`git checkout -- {shlex.quote(str(path))}`), or run `stackbuild lock "
+        f"{path.stem}` to write a new one."
+    )
 
 
 def _first_conflict_line(text: str) -> int:

@@ -163,6 +163,7 @@ def test_hand_edited_lock_names_the_field(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace('"sha256": "' + "d" * 64, '"sha256": "' + "d" * 63))
     error = _error(path)
     assert error.code == "lock-invalid"
+    assert f"git checkout -- {error.where}" in error.do
     assert "platforms.linux/amd64.debs.0.sha256" in error.detail
 
 
