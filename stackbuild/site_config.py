@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import unquote, urlsplit
 
-from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, Field, PrivateAttr, ValidationError, field_validator, model_validator
 
 from stackbuild.errors import UsageError
 from stackbuild.frozen_model import FrozenModel
@@ -80,6 +80,13 @@ class SiteConfig(FrozenModel):
         description="what this site allows and how grave it takes things",
     )
 
+    # (table, name) → the file or variable that maps the name.
+    _mapped_in: dict[tuple[str, str], str] = PrivateAttr(default_factory=dict)
+
+    def mapped_in(self, table: str, name: str) -> str:
+        """The site file or variable that maps a name of ``indexes``, ``registries`` or ``repositories``; else empty."""
+        return self._mapped_in.get((table, name), "")
+
     @field_validator("indexes", mode="before")
     @classmethod
     def _short_form(cls, value: Any) -> Any:
@@ -142,10 +149,13 @@ def load_site_config(start: Path, environ: Mapping[str, str] | None = None) -> S
     if path is not None:
         data = _anchored(_read(path), path.parent)
     overlay = _anchored(_from_environment(environ), start)
+    mapped = {**_mapped(data, lambda _table: str(path)), **_mapped(overlay, _variable)}
     for key, value in overlay.items():
         data[key] = {**data.get(key, {}), **value} if key in _TABLES else value
     try:
-        return SiteConfig.model_validate(data)
+        site = SiteConfig.model_validate(data)
+        site._mapped_in.update(mapped)
+        return site
     except ValidationError as error:
         where = str(path) if path else "STACKBUILD_* variables"
         text = path.read_text(encoding="utf-8") if path else ""
@@ -202,14 +212,24 @@ def _read(path: Path) -> dict[str, Any]:
         ) from error
 
 
+def _mapped(data: Mapping[str, Any], place: Callable[[str], str]) -> dict[tuple[str, str], str]:
+    """The names that the tables of a file or of the environment map, each with that place."""
+    tables = {table: data[table] for table in _TABLES if isinstance(data.get(table), dict)}
+    return {(table, name): place(table) for table, names in tables.items() for name in names}
+
+
+def _variable(key: str) -> str:
+    return "STACKBUILD_" + key.upper().replace("-", "_")
+
+
 def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key in ("snapshot", "ca-bundle", "store", "layer-cache"):
-        value = environ.get("STACKBUILD_" + key.upper().replace("-", "_"))
+        value = environ.get(_variable(key))
         if value:
             found[key] = value
     for key in sorted(_TABLES):
-        variable = f"STACKBUILD_{key.upper()}"
+        variable = _variable(key)
         pairs = environ.get(variable, "").split()
         wrong = [pair for pair in pairs if not all(pair.partition("=")[::2])]
         if wrong:

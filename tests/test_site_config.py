@@ -116,3 +116,11 @@ def test_an_unknown_key_is_told_with_its_line_and_the_nearest_there_is(tmp_path:
     ):
         position = lines.index(f"{file}:{place}: {message} [site-config-invalid]")
         assert lines[position + 3].startswith(suggestion)
+
+
+def test_it_is_known_what_maps_a_name(tmp_path: Path) -> None:
+    file = tmp_path / "stackbuild.toml"
+    file.write_text('[indexes]\ndefault = "https://a.example/simple"\ncorp = "c"\n')
+    site = load_site_config(tmp_path, {"STACKBUILD_INDEXES": "corp=https://b.example/simple"})
+    names = ("default", "corp", "pytorch-cpu")
+    assert [site.mapped_in("indexes", name) for name in names] == [str(file), "STACKBUILD_INDEXES", ""]

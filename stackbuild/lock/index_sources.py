@@ -15,6 +15,7 @@ from stackbuild.lock.index_page import ACCEPT, IndexFile, parse_page
 from stackbuild.progress import Observer
 from stackbuild.site_config import DEFAULT_INDEX, IndexLocation, SiteConfig
 from stackbuild.spec.model import IndexSpec
+from stackbuild.store.fetch import without_credentials
 from stackbuild.store.http import HttpClient, RefusedError, TransferError, next_step
 
 URL_INDEX = "url"
@@ -77,6 +78,7 @@ class Indexes:
         self._locations: dict[str, IndexLocation] = {}
         self._pages: dict[tuple[str, str], tuple[IndexFile, ...] | None] = {}
         self._refusals: dict[tuple[str, str], int] = {}
+        self._told: set[str] = set()
         self._fetched = pages or PageCache()
 
     def page(self, index: str, project: str) -> tuple[IndexFile, ...] | None:
@@ -135,22 +137,22 @@ class Indexes:
         page_url = f"{url.rstrip('/')}/{quote(project)}/"
         page = self._fetched.get(page_url)
         if page is None:
-            page = self._fetch(index, page_url, project)
+            page = self._fetch(index, url, page_url, project)
             self._fetched.put(page_url, page)
         if page.refusal is not None:
             self._refusals[index, project] = page.refusal
         return page.files
 
-    def _fetch(self, index: str, page_url: str, project: str) -> _Page:
+    def _fetch(self, index: str, url: str, page_url: str, project: str) -> _Page:
         try:
             answer = self._http.read(
                 page_url,
                 {"Accept": ACCEPT},
-                note=lambda message: self._observer.note(f"index {index}: {message}"),
+                note=lambda message: self._note(f"index {index}: {message}"),
             )
             return _Page(parse_page(answer.body, answer.headers.get("Content-Type", ""), answer.url))
         except TransferError as error:
-            raise unreachable(index, page_url, error) from error
+            raise unreachable(index, url, error, self._site.mapped_in("indexes", index)) from error
         except RefusedError as error:
             # Object stores answer 403 for what they do not have; torch's channels lie on one.
             if error.status in (403, 404, 410):
@@ -163,6 +165,14 @@ class Indexes:
                 where=str(urlsplit(page_url).hostname),
                 do="Its URL is the one whose sub-folders are project names.",
             ) from error
+
+    def _note(self, message: str) -> None:
+        """Tell of a wait; what several pages of an index wait for is told once."""
+        with self._guard:
+            known = message in self._told
+            self._told.add(message)
+        if not known:
+            self._observer.note(message)
 
 
 def _folder_page(index: str, folder: Path, project: str) -> tuple[IndexFile, ...] | None:
@@ -183,14 +193,21 @@ def _folder_page(index: str, folder: Path, project: str) -> tuple[IndexFile, ...
     return tuple(files) or None
 
 
-def unreachable(index: str, url: str, error: TransferError) -> NotJudgedError:
-    """What is said of an index that does not answer, after all tries."""
+def unreachable(index: str, url: str, error: TransferError, mapped_in: str = "") -> NotJudgedError:
+    """What is said of an index that does not answer, after all tries.
+
+    Args:
+        index: Its name.
+        url: What was asked for; shown without user and password.
+        error: The last failure.
+        mapped_in: The file or variable that says where the index is; empty for none.
+    """
     state = "limits its clients" if error.limiting else "cannot be reached"
     return NotJudgedError(
         f"the index {index} {state}: {error.reason}",
         code="index-rate-limited" if error.limiting else "index-unreachable",
-        where=str(urlsplit(url).hostname),
-        do=next_step(error, f"the index {index}"),
+        where=without_credentials(url),
+        do=next_step(error, f"the index {index}", mapped_in),
     )
 
 

@@ -12,6 +12,8 @@ from stackbuild.facts.tables import Facts
 from stackbuild.lock.index_sources import PageCache
 from stackbuild.progress import Observer
 from stackbuild.site_config import SiteConfig
+from stackbuild.store.http import HttpClient
+from stackbuild.store.outages import Outages
 from stackbuild.store.store import Store
 from stackbuild.verification.gpus import GpuSelection
 
@@ -58,6 +60,7 @@ class Ground:
         today: Waivers and facts are held against it.
         keep: Writes the reports of a stack.
         pages: Pages of indexes, so that the stacks of a night ask for each once.
+        outages: Servers that are down, so that no stack waits again for what another did in vain.
     """
 
     site: SiteConfig
@@ -69,6 +72,11 @@ class Ground:
     today: date
     keep: Keep
     pages: PageCache = field(default_factory=PageCache)
+    outages: Outages = field(default_factory=Outages)
+
+    def http(self) -> HttpClient:
+        """A client that leaves alone what is down."""
+        return HttpClient(self.site.ca_bundle, outages=self.outages)
 
     def stores_area(self, options: NightOptions) -> Path:
         """The folder that the empty stores of the rebuilds are made in."""

@@ -171,7 +171,8 @@ class WheelCheck:
         try:
             return self._probe.size(url)
         except TransferError as error:
-            raise unreachable(wheel.index, url, error) from error
+            mapped_in = self._site.mapped_in("indexes", wheel.index)
+            raise unreachable(wheel.index, url, error, mapped_in) from error
         except RefusedError as error:
             raise denied(wheel.index, url, f"{wheel.file}: {error}") from error
 

@@ -100,7 +100,7 @@ def newer_versions(
     for version in sorted(search.versions, key=lambda version: _ORDER.index(version.verdict)):
         versions.setdefault((version.kind, version.name, version.locked, version.newer), version)
     ordered = tuple(versions[key] for key in sorted(versions))
-    return Newer(ordered, (*search.findings, *_told(stack.spec.name, ordered, whole=not search.findings)))
+    return Newer(ordered, (*search.findings, *_told(stack.spec.name, ordered, search)))
 
 
 _ORDER = (Verdict.FAIL, Verdict.ERROR, Verdict.WARN, Verdict.SKIP, Verdict.PASS)
@@ -119,6 +119,7 @@ class _Search:
     pages: PageCache | None
     versions: list[NewerVersion] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
+    unasked: list[str] = field(default_factory=list)
 
     def platform(self, platform: Platform, lock: PlatformLock) -> None:
         self._guarded(f"base image on {platform}", lambda: self._base(platform, lock))
@@ -147,6 +148,7 @@ class _Search:
             self.findings.append(_unsolved(error, subject))
         except StackbuildError as error:
             self.findings.append(finding_of_error(error, subject=subject))
+            self.unasked.append(subject)
 
     def _base(self, platform: Platform, lock: PlatformLock) -> Iterator[NewerVersion]:
         spec, locked = self.stack.spec.base, lock.base
@@ -211,8 +213,11 @@ def _unsolved(error: LockError, subject: str) -> Finding:
     )
 
 
-def _told(stack: str, versions: tuple[NewerVersion, ...], *, whole: bool) -> Iterator[Finding]:
-    """Gate ``newer-version``: one finding for each that should not be taken, and one that counts the rest."""
+def _told(stack: str, versions: tuple[NewerVersion, ...], search: _Search) -> Iterator[Finding]:
+    """Gate ``newer-version``: one finding for each that should not be taken, and one that counts the rest.
+
+    Where nothing is known to be newer and a part could not be asked, that is no answer: SKIP.
+    """
     refused = [version for version in versions if version.verdict in (Verdict.FAIL, Verdict.WARN)]
     for version in refused:
         yield Finding(
@@ -230,6 +235,15 @@ def _told(stack: str, versions: tuple[NewerVersion, ...], *, whole: bool) -> Ite
     named = [f"{version.name} {version.newer}" for version in rest if version.kind != "deb"]
     debs = sum(version.kind == "deb" for version in rest)
     parts = [*named, *([f"{debs} deb{'' if debs == 1 else 's'}"] if debs else [])]
+    if not versions and search.unasked:
+        yield Finding(
+            code="newer-version",
+            verdict=Verdict.SKIP,
+            subject=stack,
+            summary=f"Whether anything is newer is not known: {', '.join(search.unasked)} could not be asked for.",
+        )
+        return
+    whole = not search.findings
     nothing = "Nothing else is newer" if refused else "Nothing is newer"
     told = (
         f"Newer within the spec's ranges: {', '.join(parts)}"

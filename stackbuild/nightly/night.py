@@ -124,6 +124,7 @@ class _Run:
             names = ", ".join(path.stem for path in left)
             self.ground.observer.note(f"trying again in {self.options.pause:.0f} s: {names}")
             time.sleep(self.options.pause)
+            self.ground.outages.forget()
             for path in left:
                 self._one(path)
 

@@ -74,6 +74,7 @@ class OwnStack:
                 observer=self.case.ground.observer,
                 engine=engine,
                 pages=self.case.ground.pages,
+                http=self.case.ground.http(),
             )
             outcome = outcome_of_inputs(findings)
             self.case.notes.asked(findings, outcome)
@@ -96,6 +97,7 @@ class OwnStack:
                 observer=self.case.ground.observer,
                 engine=engine,
                 pages=self.case.ground.pages,
+                http=self.case.ground.http(),
             )
             self.case.notes.found["newer"] = newer.versions
             failed = any(finding.verdict is Verdict.ERROR for finding in newer.findings)

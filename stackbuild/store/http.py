@@ -18,6 +18,7 @@ import urllib3.exceptions
 
 from stackbuild import __version__
 from stackbuild.errors import InterruptedRunError, UsageError
+from stackbuild.store.outages import Outages
 
 _CHUNK = 1 << 18
 _LIMITING = frozenset({429, 503})
@@ -51,7 +52,8 @@ class TransferError(Exception):
     """One try failed in a way that another may not.
 
     ``retry_after`` is in seconds, where the server said so; ``limiting`` is true when it limits its clients;
-    ``untrusted`` when its certificate is not accepted, which no further try changes.
+    ``untrusted`` when its certificate is not accepted, and ``given_up`` when it failed too often before: no further
+    try changes that.
     """
 
     def __init__(
@@ -61,25 +63,35 @@ class TransferError(Exception):
         retry_after: float | None = None,
         limiting: bool = False,
         untrusted: bool = False,
+        given_up: bool = False,
     ) -> None:
         super().__init__(reason)
+        self.given_up = given_up
         self.untrusted = untrusted
         self.reason = reason
         self.retry_after = retry_after
         self.limiting = limiting
 
+    @property
+    def lasting(self) -> bool:
+        """Whether a further try is pointless."""
+        return self.untrusted or self.given_up
 
-def next_step(error: TransferError, what: str) -> str:
+
+def next_step(error: TransferError, what: str, mapped_in: str = "") -> str:
     """What a person can do about a server that was given up, as a sentence.
 
     Args:
         error: The last failure.
         what: What the site file can map to a mirror, such as ``the index default``.
+        mapped_in: The file or variable that does so already.
     """
     if error.untrusted:
         return (
             "Name the CA bundle of your proxy or mirror as `ca-bundle` in the site file, or in SSL_CERT_FILE."
         )
+    if mapped_in:
+        return f"Try again later, or map {what} elsewhere: {mapped_in} says where it is."
     return f"Try again later, or map {what} to a mirror in the site file."
 
 
@@ -111,15 +123,22 @@ class HttpClient:
         ca_bundle: A PEM file.
         retry: How the callers that retry do so.
         timeout: Seconds without a byte before a try has failed.
+        outages: Servers that are asked no more; None to ask each time.
     """
 
     def __init__(
-        self, ca_bundle: Path | None = None, *, retry: RetryPolicy = RetryPolicy(), timeout: float = 30.0
+        self,
+        ca_bundle: Path | None = None,
+        *,
+        retry: RetryPolicy = RetryPolicy(),
+        timeout: float = 30.0,
+        outages: Outages | None = None,
     ) -> None:
         if ca_bundle is not None and not ca_bundle.is_file():
             raise UsageError("the CA bundle does not exist", code="site-config-invalid", where=str(ca_bundle))
         self.retry = retry
         self._timeout = timeout
+        self._outages = outages
         self._bundle = ca_bundle or _ambient_bundle(os.environ)
         self._local = threading.local()
         self._stopped = threading.Event()
@@ -140,6 +159,7 @@ class HttpClient:
             RefusedError: Any other answer that is neither 200, 206 nor 416.
         """
         self.check_stopped()
+        self._require_up(url)
         sent = {"Accept-Encoding": "identity", **(headers or {})}
         try:
             response = self._session().get(
@@ -151,8 +171,11 @@ class HttpClient:
             )
         except requests.RequestException as error:
             untrusted = "CERTIFICATE_VERIFY_FAILED" in str(error)
-            raise TransferError(_reason(error), untrusted=untrusted) from error
+            reason = _reason(error)
+            self._note_failure(url, reason)
+            raise TransferError(reason, untrusted=untrusted) from error
         if response.status_code in (200, 206, 416):
+            self._note_answer(url)
             with self._guard:
                 self._open.add(response)
             return response
@@ -161,8 +184,24 @@ class HttpClient:
         response.close()
         if status in _TRY_AGAIN:
             limiting = status == 429 or (status in _LIMITING and retry_after is not None)
+            if not limiting:
+                self._note_failure(url, f"{status} {reason}")
             raise TransferError(f"{status} {reason}", retry_after=retry_after, limiting=limiting)
+        self._note_answer(url)
         raise RefusedError(status, reason)
+
+    def _require_up(self, url: str) -> None:
+        reason = self._outages.down(url) if self._outages is not None else None
+        if reason is not None:
+            raise TransferError(reason, given_up=True)
+
+    def _note_failure(self, url: str, reason: str) -> None:
+        if self._outages is not None:
+            self._outages.failed(url, reason)
+
+    def _note_answer(self, url: str) -> None:
+        if self._outages is not None:
+            self._outages.answered(url)
 
     def read(
         self,
@@ -191,7 +230,7 @@ class HttpClient:
                 body = b"".join(self.chunks(response, decode=True))
                 return Answer(response.status_code, response.headers, response.url, body)
             except TransferError as error:
-                if error.untrusted or attempt >= self.retry.attempts:
+                if error.lasting or attempt >= self.retry.attempts:
                     raise
                 self.pause(attempt, error, note)
 
@@ -209,7 +248,7 @@ class HttpClient:
 
     def scoped(self) -> HttpClient:
         """A client with the same settings, which can be stopped by itself."""
-        return HttpClient(self._bundle, retry=self.retry, timeout=self._timeout)
+        return HttpClient(self._bundle, retry=self.retry, timeout=self._timeout, outages=self._outages)
 
     def check_stopped(self) -> None:
         """Raise InterruptedRunError when the client was stopped."""

@@ -153,3 +153,16 @@ def test_a_framework_within_its_range(
     (version,) = newer.versions
     assert (version.kind, version.newer, version.verdict) == ("torch", f"{newest}+cu130", verdict)
     assert ("is not in the facts" in version.reason) is (verdict == "WARN")
+
+
+def test_no_answer_of_an_index_is_no_pass(night: Scene) -> None:
+    night.indexes.misbehave("/default/", Misbehaviour(status=500))
+    newer = night.newer()
+    assert newer.versions == ()
+    assert told(newer.findings) == [
+        ("ERROR", "index-unreachable", "wheels for linux/amd64"),
+        ("SKIP", "newer-version", "t"),
+    ]
+    assert one(newer.findings, "newer-version").summary == (
+        "Whether anything is newer is not known: wheels for linux/amd64 could not be asked for."
+    )
