@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import errno
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from stackbuild.errors import NotJudgedError, ScanError
+from stackbuild.errors import LockError, NotJudgedError, ScanError, StackbuildError
 from stackbuild.progress import Observer
 from stackbuild.scan.sources.interface import ImageSource
 from stackbuild.site_config import SiteConfig
@@ -53,8 +53,15 @@ def open_source(
             return
         if target.startswith(("/", "./", "../")):
             raise _not_found(target, "there is no such file or folder")
-        source = None if registry else _of_engine(target, closing, store, observer)
-        yield source or _of_registry(target, closing, site, platform, observer)
+        why_not: list[NotJudgedError] = []
+        source = None if registry else _of_engine(target, closing, store, observer, why_not)
+        if source is None:
+            try:
+                source = _of_registry(target, closing, site, platform, observer)
+            except (LockError, NotJudgedError) as error:
+                _tell_of_engine(error, why_not)
+                raise
+        yield source
 
 
 def existing_path(target: str) -> Path | None:
@@ -102,7 +109,11 @@ def _of_path(path: Path, closing: ExitStack, wanted: str, platform: str) -> Imag
 
 
 def _of_engine(
-    reference: str, closing: ExitStack, store: Store | None, observer: Observer
+    reference: str,
+    closing: ExitStack,
+    store: Store | None,
+    observer: Observer,
+    why_not: list[NotJudgedError],
 ) -> ImageSource | None:
     from stackbuild.engine.docker_engine import Engine
     from stackbuild.scan.sources.engine import EngineSource
@@ -115,7 +126,16 @@ def _of_engine(
         if error.code not in ("engine-unreachable", "image-missing"):
             raise
         observer.note(f"{error.what} Asking its registry.")
+        why_not.append(error)
         return None
+
+
+def _tell_of_engine(error: StackbuildError, why_not: Sequence[NotJudgedError]) -> None:
+    """Where neither the registry has the image, say what kept the engine from giving it: the note is long past."""
+    for earlier in why_not:
+        error.detail = "\n".join(part for part in (earlier.what, error.detail) if part)
+        if earlier.code == "engine-unreachable":
+            error.do = f"For an image of the engine: {earlier.do} For the registry: {error.do}"
 
 
 def _of_registry(

@@ -16,6 +16,7 @@ from tests.drift.test_first_layer import ours
 from tests.drift.test_sboms_and_locks import component, lock, sbom, wheel
 from tests.nightly.page.pages import Page
 from tests.support.layer_tars import Content, image_config, layer_tar, oci_layout_files
+from tests.support.loopback import LoopbackServer, Response
 
 GOLDEN = Path(__file__).parent / "golden"
 WHEELS = "stackbuild: other wheels: numpy {}, six 1.16.0"
@@ -313,3 +314,42 @@ def test_usage(two: tuple[str, str]) -> None:
     assert run(["diff", *two, "--level", "bytes"]) == 2
     assert run(["diff", *two, "--image", "a", "--image", "b", "--image", "c"]) == 2
     assert run(["diff", two[0], "./missing.tar", "-q"]) == 5
+
+
+def test_a_spec_stands_for_its_lock(folder: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    write_locks(folder)
+    assert run(["diff", "old.lock", "stacks/demo.yaml", "--format", "json"]) == 6
+    captured = capfdbinary.readouterr()
+    drift = Drift.model_validate_json(captured.out)
+    assert (drift.after.kind, drift.after.name) == ("lock", "stacks/demo.yaml")
+    assert "stacks/demo.yaml is a spec: what is compared is its lock." in captured.err.decode()
+    (folder / "stacks/demo.lock").unlink()
+    assert run(["diff", "old.lock", "stacks/demo.yaml", "-q"]) == 3
+    assert "[lock-missing]" in capfdbinary.readouterr().err.decode()
+
+
+@pytest.mark.parametrize("name", ["./nope.lock", "nope.lock", "stacks/nope.lock"])
+def test_a_lock_that_is_missing_is_told_as_a_lock(
+    folder: Path, name: str, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    write_locks(folder)
+    assert run(["diff", name, "old.lock", "-q"]) == 3
+    said = capfdbinary.readouterr().err.decode()
+    assert f"{name}: there is no such lock" in said
+    assert "git show" in said
+    assert "[lock-missing]" in said
+
+
+def test_where_neither_engine_nor_registry_answers_both_are_told(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    write_locks(folder)
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nonexistent/docker.sock")
+    with LoopbackServer(lambda _: Response(403)) as server:
+        (folder / "stackbuild.toml").write_text(f'[registries]\n"docker.io" = "127.0.0.1:{server.port}"\n')
+        assert run(["diff", "dmeo", "old.lock", "-q"]) == 5
+    said = capfdbinary.readouterr().err.decode()
+    assert "No Docker engine answers." in said
+    assert "Start Docker" in said
+    # A word may have been meant as a stack's name.
+    assert "No stack is called dmeo either. Did you mean 'demo'?" in said
