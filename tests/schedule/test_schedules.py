@@ -271,7 +271,7 @@ def test_shellcheck_has_nothing_to_say(matrix: JobMatrix, tmp_path: Path) -> Non
 @pytest.fixture
 def units(tmp_path: Path) -> Path:
     """The units, with a program that is there, and a docker.service where the machine has none."""
-    for unit in FOLDER.glob("stackbuild-nightly.*"):
+    for unit in FOLDER.glob("stackbuild-*"):
         text = unit.read_text(encoding="utf-8").replace(
             "/opt/stackbuild/bin/stackbuild", shutil.which("true") or ""
         )
@@ -281,7 +281,7 @@ def units(tmp_path: Path) -> Path:
 
 
 def verified(units: Path) -> tuple[int, str]:
-    paths = sorted(path for path in units.glob("stackbuild-nightly.*") if path.is_file())
+    paths = sorted(path for path in units.glob("stackbuild-*") if path.is_file())
     done = subprocess.run(
         [tool("systemd-analyze"), "verify", "--man=no", *paths],
         capture_output=True,
@@ -303,13 +303,33 @@ def test_systemd_takes_the_units(units: Path) -> None:
 
 def test_systemd_takes_the_drop_ins_of_the_document(units: Path) -> None:
     text = (ROOT / "docs" / "schedules.md").read_text(encoding="utf-8")
-    drop_ins = re.findall(r"^    (\[Service\]\n(?:    .+\n)+)", text, re.M)
-    assert len(drop_ins) == 2
+    drop_ins = re.findall(r"^    (\[(?:Service|Unit)\]\n(?:    .+\n)+)", text, re.M)
+    assert len(drop_ins) == 5
+    named = set(re.findall(r"^    (?:OnFailure|Wants)=(.+)$", text, re.M))
+    assert named == {path.name for path in FOLDER.glob("stackbuild-*.service")} - {
+        "stackbuild-nightly.service"
+    }
     folder = units / "stackbuild-nightly.service.d"
     folder.mkdir()
     for number, drop_in in enumerate(drop_ins):
         (folder / f"{number}.conf").write_text(drop_in.replace("    ", ""))
     assert verified(units) == (0, "")
+
+
+def test_the_mail_of_a_failed_night_is_one(tmp_path: Path) -> None:
+    unit = (FOLDER / "stackbuild-nightly-failed.service").read_text(encoding="utf-8")
+    (script,) = re.findall(r"^ExecStart=/bin/sh -c '(.+)'$", unit, re.M)
+    # systemd's own escapes: a doubled per cent sign, a doubled backslash, %H.
+    script = script.replace("%%", "%").replace("\\\\", "\\").replace("%H", "machine")
+    for name, text in (("journalctl", "printf 'the night\\n'"), ("sendmail", f"cat > {tmp_path}/mail")):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    script = script.replace("/usr/sbin/sendmail", "sendmail")
+    environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "TO": "a@example.org"}
+    subprocess.run(["/bin/sh", "-c", script], env=environment, check=True, timeout=60)
+    assert (tmp_path / "mail").read_text() == (
+        "To: a@example.org\nSubject: stackbuild on machine: the night needs a look\n\nthe night\n"
+    )
 
 
 def test_the_timer_starts_the_service_and_makes_up_for_a_night() -> None:
