@@ -61,6 +61,8 @@ class IndexRouter:
             thread.join()
 
     def _answer(self, path: str) -> tuple[int, str, bytes]:
+        if self.failure is not None:  # the resolver tries again; its result is lost already
+            return 502, "text/plain", self.failure.code.encode()
         kind, _, rest = unquote(path).strip("/").partition("/")
         project, _, name = rest.partition("/")
         project = canonicalize_name(project)

@@ -59,7 +59,7 @@ class Probe:
                     return None
                 raise
             except TransferError as error:
-                if error.lasting or attempt >= self._http.retry.attempts:
+                if self._http.retry.is_over(attempt, error):
                     with self._guard:
                         self._failures[server] += 1
                         self._last[server] = error

@@ -65,7 +65,7 @@ class Download:
                     self.partial.unlink(missing_ok=True)
                 # A line that brings a little each time gets there: only tries that bring nothing count.
                 fruitless = 1 if _size(self.partial) > before else fruitless + 1
-                if error.lasting or fruitless >= self.http.retry.attempts:
+                if self.http.retry.is_over(fruitless, error):
                     raise
                 self.http.pause(fruitless, error, self.note)
 

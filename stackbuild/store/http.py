@@ -39,6 +39,14 @@ class RetryPolicy:
     first_delay: float = 0.5
     longest_delay: float = 60.0
 
+    def is_over(self, attempt: int, error: TransferError) -> bool:
+        """Whether no try after the failed one of number ``attempt`` (from 1) is of use.
+
+        So also where a server limits its clients for longer than all further tries would wait.
+        """
+        left = (self.attempts - attempt) * self.longest_delay
+        return error.lasting or left <= 0 or (error.retry_after is not None and error.retry_after > left)
+
     def delay(self, attempt: int, retry_after: float | None = None) -> float:
         """Seconds to wait after the failed try number ``attempt`` (from 1)."""
         if retry_after is not None:
@@ -230,7 +238,7 @@ class HttpClient:
                 body = b"".join(self.chunks(response, decode=True))
                 return Answer(response.status_code, response.headers, response.url, body)
             except TransferError as error:
-                if error.lasting or attempt >= self.retry.attempts:
+                if self.retry.is_over(attempt, error):
                     raise
                 self.pause(attempt, error, note)
 

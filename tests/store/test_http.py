@@ -26,6 +26,19 @@ def test_delays_double_and_are_bounded() -> None:
     assert policy.delay(1, retry_after=3600) == 10
 
 
+def test_a_server_that_limits_for_longer_than_anyone_waits_is_not_waited_for() -> None:
+    with LoopbackServer(lambda request: Response()) as server:
+        server.misbehave("/", Misbehaviour(status=429, headers={"Retry-After": "100000"}))
+        with pytest.raises(TransferError) as caught:
+            HttpClient(retry=RetryPolicy(attempts=5, longest_delay=20)).read(server.url)
+        assert caught.value.limiting
+        assert len(server.requests) == 1
+    policy = RetryPolicy(attempts=5, longest_delay=20)
+    assert not policy.is_over(1, TransferError("busy", retry_after=75))  # the last try comes after 80 s
+    assert policy.is_over(1, TransferError("busy", retry_after=85))
+    assert policy.is_over(5, TransferError("busy"))
+
+
 def test_retry_after_as_a_date() -> None:
     with LoopbackServer(lambda request: Response()) as server:
         headers = {"Retry-After": formatdate(time() + 30, usegmt=True)}
