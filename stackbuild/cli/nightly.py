@@ -175,6 +175,10 @@ def command(
                 from stackbuild.nightly.page.write import write_page
 
                 write_page(history, page, now=datetime.now(UTC))
+                if not kept.resolve().is_relative_to(page.resolve()):
+                    observer.note(
+                        f"The page's links to reports lead out of its folder, to {kept}: copied alone, it loses them."
+                    )
     finally:
         # What a night found is told even where it cannot be remembered.
         if night is not None:

@@ -9,7 +9,10 @@ import pytest
 
 from stackbuild.cli.main import run
 from stackbuild.cli.nightly_output import forget_reports
+from stackbuild.lock.file import write_lock
+from stackbuild.lock.path import lock_path
 from tests.build.stacks import write_stack
+from tests.lock.examples import lock
 
 
 @pytest.fixture(autouse=True)
@@ -123,3 +126,27 @@ def test_a_night_is_told_where_its_junit_cannot_be_written(
     shown = capsys.readouterr()
     assert "spec-or-lock" in shown.out
     assert "[disk-full]" in shown.err
+
+
+def test_a_page_that_leaves_its_reports_elsewhere_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "stacks").mkdir()
+    write_stack(tmp_path / "stacks", "a")
+    assert run(["nightly", "a", "--page", "page"]) == 3
+    assert "lead out of its folder" not in capsys.readouterr().err
+    assert run(["nightly", "a", "--page", "page", "--reports", "kept"]) == 3
+    assert "links to reports lead out of its folder, to kept" in capsys.readouterr().err
+
+
+def test_lines_end_with_their_code_and_tell_what_is_wrong_with_a_lock(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "stacks").mkdir()
+    path = lock_path(write_stack(tmp_path / "stacks", "a").path)
+    write_lock(path, lock())
+    path.write_text("\n".join(line for line in path.read_text().splitlines() if "e" * 64 not in line))
+    assert run(["nightly", "a", "-q"]) == 3
+    shown = capsys.readouterr().out
+    assert "s  [lock-invalid]\n" in shown
+    assert "wheels.0.sha256" in shown

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -191,8 +192,9 @@ def _stack_page(state: StackState, folder: Path) -> bytes:
 
 def _reports(state: StackState, folder: Path) -> list[tuple[str, str]]:
     """The reports of the newest night, with links to those that are still there."""
+    # A path leads up by its words, as in a link: the folder itself need not be there yet, or may be a symlink.
     return [
-        (name, report_link(path, "../") if (folder / path).is_file() else "")
+        (name, report_link(path, "../") if Path(os.path.normpath(folder.absolute() / path)).is_file() else "")
         for name, path in sorted(state.last.reports.items())
     ]
 

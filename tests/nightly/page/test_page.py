@@ -320,3 +320,14 @@ def _names(folder: Path) -> list[str]:
 
 def _hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def test_reports_beside_a_page_are_linked_from_its_first_night_on(tmp_path: Path) -> None:
+    report = tmp_path / "kept/night/torch-cu130/drift.md"
+    report.parent.mkdir(parents=True)
+    report.write_text("what differs")
+    with History(tmp_path / "history.sqlite") as history:
+        history.add(night(result(reports={"drift.md": "../kept/night/torch-cu130/drift.md"})))
+        write_page(history, tmp_path / "page", now=NOW)
+    shown = (tmp_path / "page/stacks/torch-cu130.html").read_text()
+    assert '<a href="../../kept/night/torch-cu130/drift.md">drift.md</a>' in shown
