@@ -40,6 +40,11 @@ class Database:
         self.path = path
         self._observer = observer
         self._patience = patience
+        self._steps = steps
+        self._open()
+
+    def _open(self) -> None:
+        path = self.path
         with self._told(), disk_full_as_error(path), _usable(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             if path.exists() and not path.is_file():
@@ -47,10 +52,25 @@ class Database:
             self._connection = sqlite3.connect(path, isolation_level=None, timeout=_BETWEEN_TRIES)
         try:
             with self._told():
-                self._prepare(steps)
+                self._prepare(self._steps)
+            self._file = _identity(path)
         except BaseException:
             self._connection.close()
             raise
+
+    def open_anew_where_replaced(self) -> bool:
+        """Open what is at the path now where the file was removed or replaced meanwhile; True when it was.
+
+        What is written to a file without a name is lost with the connection.
+        """
+        if _identity(self.path) == self._file:
+            return False
+        self._observer.note(
+            f"{self.path} was removed or replaced meanwhile: the history goes on in what is there now"
+        )
+        self.close()
+        self._open()
+        return True
 
     def close(self) -> None:
         """Close the file; a transaction that is open is undone."""
@@ -179,6 +199,15 @@ class Database:
             if failure is None:
                 raise
             raise failure from error
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """What tells a file from one that takes its name later; None where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 @contextlib.contextmanager

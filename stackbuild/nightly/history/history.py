@@ -67,6 +67,8 @@ class History:
     def add(self, night: Night) -> None:
         """Add a night, in one transaction; it is on the disk when this returns.
 
+        Where the file was removed or replaced since it was opened, the night goes to the one that is there now.
+
         Kept are all fields but the texts of findings that passed, the ``details`` of the others, and what a drift
         has beyond its first 2,000 files.
 
@@ -74,6 +76,8 @@ class History:
             UsageError: A night of that id is there already (``history-has-night``).
             As the constructor does.
         """
+        if self._database.open_anew_where_replaced():
+            self._records = Records(self._database)
         with self._database.writing():
             known = self._database.execute("SELECT 1 FROM nights WHERE name = ?", (storable(night.id),))
             if known.fetchone() is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -354,3 +355,23 @@ def _as_nobody(attempt: Callable[[], str]) -> str:
         said = stream.read()
     os.waitpid(child, 0)
     return said
+
+
+def test_a_night_is_kept_where_the_file_was_removed_or_replaced_meanwhile(tmp_path: Path) -> None:
+    path = tmp_path / "nightly/history.sqlite"
+    with History(path) as history:
+        history.add(night(result("a"), number=0))
+        for suffix in ("", "-wal", "-shm"):
+            Path(f"{path}{suffix}").unlink()
+        history.add(night(result("b"), number=1))
+        shutil.rmtree(path.parent)
+        history.add(night(result("c", outcome="failed"), number=2))
+        assert history.stacks() == ("c",)
+    with History(tmp_path / "other.sqlite") as other:
+        other.add(night(result("d"), number=3))
+    with History(path) as history:
+        (tmp_path / "other.sqlite").replace(path)
+        history.add(night(result("e"), number=4))
+        assert history.stacks() == ("d", "e")
+    with History(path) as history:
+        assert history.stacks() == ("d", "e")
