@@ -62,6 +62,7 @@ class ExternalStack:
                 store=self.case.ground.store,
                 observer=self.case.ground.observer,
                 known_digest=known_digest(self.case.history, self.case.stack.spec.name),
+                http=self.case.ground.http(),
             )
             notes.asked(findings, outcome_of_inputs(findings))
             notes.found["registry_digest"] = digest = external_digest(findings)

@@ -67,7 +67,7 @@ def check_inputs(
         InterruptedRunError: The person stopped the run.
     """
     own = (http or HttpClient(site.ca_bundle)).scoped()
-    client = registry or RegistryClient(site.registries, ca_bundle=site.ca_bundle)
+    client = registry or RegistryClient(site.registries, ca_bundle=site.ca_bundle, outages=own.outages)
     try:
         if stack.spec.external is not None:
             return check_external_image(

@@ -20,6 +20,7 @@ from stackbuild.errors import LockError, NotJudgedError
 from stackbuild.registry.near_tags import near_tags
 from stackbuild.registry.reference import Endpoint, endpoint_of, parse_repository
 from stackbuild.registry.transport import RegistryTransport, error_codes
+from stackbuild.store.outages import Outages
 
 OCI_INDEX = "application/vnd.oci.image.index.v1+json"
 OCI_MANIFEST = "application/vnd.oci.image.manifest.v1+json"
@@ -60,6 +61,7 @@ class RegistryClient:
         ca_bundle: Certificates to trust in place of the system's.
         docker_config: Docker's config.json; None for its usual place.
         sleep: How to wait between tries; None for really waiting.
+        outages: Registries that are asked no more; None to ask each time.
     """
 
     def __init__(
@@ -69,10 +71,13 @@ class RegistryClient:
         ca_bundle: Path | None = None,
         docker_config: str | None = None,
         sleep: Callable[[float], None] | None = None,
+        outages: Outages | None = None,
     ) -> None:
         self._mirrors = dict(mirrors or {})
         waiting = {} if sleep is None else {"sleep": sleep}
-        self._transport = RegistryTransport(ca_bundle=ca_bundle, docker_config=docker_config, **waiting)
+        self._transport = RegistryTransport(
+            ca_bundle=ca_bundle, docker_config=docker_config, outages=outages, **waiting
+        )
 
     def __enter__(self) -> Self:
         return self

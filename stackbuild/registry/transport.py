@@ -15,6 +15,7 @@ import requests
 from stackbuild.errors import LockError, NotJudgedError, StackbuildError
 from stackbuild.registry.credentials import authorization, parse_challenge
 from stackbuild.registry.reference import Endpoint, is_loopback
+from stackbuild.store.outages import Outages
 
 _TIMEOUT = (10, 60)
 _TRIES = 4
@@ -34,6 +35,7 @@ class RegistryTransport:
         ca_bundle: Certificates to trust in place of the system's.
         docker_config: Docker's config.json; None for its usual place.
         sleep: How to wait between tries.
+        outages: Registries that are asked no more; None to ask each time.
     """
 
     def __init__(
@@ -42,12 +44,14 @@ class RegistryTransport:
         ca_bundle: Path | None = None,
         docker_config: str | None = None,
         sleep: Callable[[float], None] = time.sleep,
+        outages: Outages | None = None,
     ) -> None:
         self._session = requests.Session()
         if ca_bundle is not None:
             self._session.verify = str(ca_bundle)
         self._docker_config = docker_config
         self._sleep = sleep
+        self._outages = outages
         self._authorizations: dict[str, str] = {}
 
     def close(self) -> None:
@@ -110,17 +114,23 @@ class RegistryTransport:
         trouble: StackbuildError | None = None
         for attempt in range(_TRIES):
             delay = _FIRST_DELAY * 2**attempt
+            self._require_up(endpoint)
             try:
                 response = self._authorized(endpoint, method, url, headers or {}, body, stream)
             except requests.RequestException as error:
                 trouble = _unreachable(endpoint, error)
+                self._note_failure(endpoint, str(error))
                 if isinstance(error, requests.exceptions.SSLError) or not repeatable:
                     raise trouble from error
             else:
                 if response.status_code not in _TRANSIENT:
+                    if self._outages is not None:
+                        self._outages.answered(endpoint.url)
                     return _judged(endpoint, response, answers)
                 wait = _retry_after(response)
                 trouble = _busy(endpoint, response, wait)
+                if response.status_code != 429 and wait is None:
+                    self._note_failure(endpoint, trouble.what)
                 response.close()
                 if wait is not None and wait > _LONGEST_DELAY:
                     break
@@ -131,6 +141,15 @@ class RegistryTransport:
                 self._sleep(delay)
         assert trouble is not None
         raise trouble
+
+    def _require_up(self, endpoint: Endpoint) -> None:
+        reason = self._outages.down(endpoint.url) if self._outages is not None else None
+        if reason is not None:
+            raise _down(endpoint, reason)
+
+    def _note_failure(self, endpoint: Endpoint, reason: str) -> None:
+        if self._outages is not None:
+            self._outages.failed(endpoint.url, reason)
 
     def _authorized(
         self,
@@ -247,15 +266,27 @@ def _busy(endpoint: Endpoint, response: requests.Response, wait: float | None) -
     )
 
 
-def _unreachable(endpoint: Endpoint, error: requests.RequestException) -> NotJudgedError:
-    if isinstance(error, requests.exceptions.SSLError):
-        what = f"the certificate of the registry {endpoint.host} is not trusted"
-        do = "Behind a proxy that inspects TLS, name its certificates as 'ca-bundle' in stackbuild.toml."
-    else:
-        what = f"the registry {endpoint.host} cannot be reached"
-        do = "Check the network, or map the registry to a mirror in stackbuild.toml."
+def _down(endpoint: Endpoint, reason: str) -> NotJudgedError:
     return NotJudgedError(
-        what, code="registry-unreachable", where=endpoint.reference, do=do, detail=str(error)
+        f"the registry {endpoint.host} cannot be reached",
+        code="registry-unreachable",
+        where=endpoint.reference,
+        do=f"Check the network, or map the registry {endpoint.registry} elsewhere: the site file maps it to there."
+        if endpoint.host != endpoint.registry
+        else "Check the network, or map the registry to a mirror in stackbuild.toml.",
+        detail=reason,
+    )
+
+
+def _unreachable(endpoint: Endpoint, error: requests.RequestException) -> NotJudgedError:
+    if not isinstance(error, requests.exceptions.SSLError):
+        return _down(endpoint, str(error))
+    return NotJudgedError(
+        f"the certificate of the registry {endpoint.host} is not trusted",
+        code="registry-unreachable",
+        where=endpoint.reference,
+        do="Behind a proxy that inspects TLS, name its certificates as 'ca-bundle' in stackbuild.toml.",
+        detail=str(error),
     )
 
 

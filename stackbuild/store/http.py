@@ -154,6 +154,11 @@ class HttpClient:
         self._guard = threading.Lock()
 
     @property
+    def outages(self) -> Outages | None:
+        """Servers that are asked no more."""
+        return self._outages
+
+    @property
     def ca_bundle(self) -> Path | None:
         """The PEM file certificates are checked against, or None for the library's own."""
         return self._bundle

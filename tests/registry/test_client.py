@@ -13,6 +13,7 @@ import pytest
 
 from stackbuild.errors import ExitCode, LockError, NotJudgedError
 from stackbuild.registry.client import DOCKER_MANIFEST, OCI_MANIFEST, RegistryClient
+from stackbuild.store.outages import Outages
 from tests.registry.memory_registry import MemoryRegistry, digest_of
 from tests.support.loopback import Misbehaviour
 
@@ -255,3 +256,21 @@ def test_wrong_credentials(registry: MemoryRegistry, tmp_path: Path) -> None:
     assert caught.value.code == "registry-denied"
     assert "hush" not in str(caught.value)
     assert "wrong" not in str(caught.value)
+
+
+def test_clients_that_share_what_is_down_ask_it_no_more(registry: MemoryRegistry) -> None:
+    registry.server.misbehave("/", Misbehaviour(status=500))
+    outages, waits = Outages(apart=0), list[float]()
+    for _ in range(3):
+        mirrors = {"docker.io": registry.server.url}
+        with (
+            RegistryClient(mirrors, sleep=waits.append, outages=outages) as client,
+            pytest.raises(NotJudgedError) as caught,
+        ):
+            client.resolve("nvidia/cuda", "latest")
+        assert caught.value.code == "registry-unreachable"
+    assert len(registry.server.requests) == 3
+    assert "500" in caught.value.detail
+    host = urlsplit(registry.server.url).netloc
+    assert caught.value.what == f"the registry {host} cannot be reached"
+    assert "map the registry docker.io elsewhere" in caught.value.do
