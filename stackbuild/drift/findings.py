@@ -79,6 +79,15 @@ def package_text(package: PackageChange) -> str:
     return f"{package.name} {package.after or package.before} {package.change}"
 
 
+def own_files(drift: Drift) -> tuple[str, ...]:
+    """The files that count and are of no package, each in a few words: ``/srv/app/serve.py changed``."""
+    return tuple(
+        f"{file.path} {file.change}"
+        for file in drift.files
+        if not (file.noise or file.owner or file.kind in ("directory", "byte-code"))
+    )
+
+
 def change_text(package: PackageChange, value: Callable[[str], str] = str) -> str:
     """Both sides of a package that changed; once where the newer one says all: a version whose files differ.
 

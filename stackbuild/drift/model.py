@@ -139,7 +139,8 @@ class Drift(FrozenModel):
     @property
     def title(self) -> str:
         """What was compared, in one line."""
-        return f"diff {self.before.name} {self.after.name}"
+        names = self.before.name, self.after.name
+        return " → ".join(names) if any(" " in name for name in names) else f"diff {' '.join(names)}"
 
     @property
     def headline(self) -> tuple[tuple[str, str], ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import date
 
 from stackbuild.annotate.annotations import pins_that_hold
 from stackbuild.annotate.pin_list import PinList
@@ -15,6 +16,7 @@ from stackbuild.drift.pins import compare_pins, stated_pins
 from stackbuild.engine.docker_engine import Engine
 from stackbuild.errors import LockError, NotJudgedError, ScanError
 from stackbuild.nightly.ground import Ground
+from stackbuild.nightly.lock_change import tonight_name
 from stackbuild.nightly.reference import Reference, first_difference
 from stackbuild.registry.client import RegistryClient
 from stackbuild.scan.sources.engine import EngineSource
@@ -69,7 +71,7 @@ def explained(
             "Neither the engine nor a registry that was asked has the earlier image, so neither packages nor files "
             "could be compared."
         )
-        return _on_record(tonight, reference, after.describe(), why)
+        return _on_record(tonight, reference, after.describe(), why, ground.today)
     try:
         with _source(engine, reference, after.describe().platform, ground, tars) as before:
             drift = compare_images(before, after, store=ground.store, observer=ground.observer)
@@ -77,8 +79,8 @@ def explained(
         if error.code == "engine-died":
             raise
         why = f"Its files could not be compared: {error.what}"
-        return _on_record(tonight, reference, after.describe(), why)
-    return _named(drift, tonight, reference)
+        return _on_record(tonight, reference, after.describe(), why, ground.today)
+    return _named(drift, tonight, reference, ground.today)
 
 
 def _by_content(engine: Engine, tonight: Tonight, reference: Reference) -> str:
@@ -122,17 +124,19 @@ def told(drift: Drift) -> str:
     return f"{what}, from the same inputs" if layer.inputs_known else f"{what}; what differs is not known"
 
 
-def _named(drift: Drift, tonight: Tonight, reference: Reference) -> Drift:
+def _named(drift: Drift, tonight: Tonight, reference: Reference, today: date) -> Drift:
     before = drift.before.model_copy(
         update={"name": reference.name, "digest": reference.config_digest or drift.before.digest}
     )
     after = drift.after.model_copy(
-        update={"name": f"{tonight.stack} of tonight", "digest": tonight.config_digest}
+        update={"name": tonight_name(tonight.stack, today), "digest": tonight.config_digest}
     )
     return drift.model_copy(update={"before": before, "after": after})
 
 
-def _on_record(tonight: Tonight, reference: Reference, image: ImageDescription, why: str) -> Drift:
+def _on_record(
+    tonight: Tonight, reference: Reference, image: ImageDescription, why: str, today: date
+) -> Drift:
     position = first_difference(reference.diff_ids, tonight.diff_ids)
     stated = pins_that_hold(image.labels, image.diff_ids)
     pins = (
@@ -145,7 +149,7 @@ def _on_record(tonight: Tonight, reference: Reference, image: ImageDescription, 
             name=reference.name, kind="image", platform=image.platform, digest=reference.config_digest
         ),
         after=Side(
-            name=f"{tonight.stack} of tonight",
+            name=tonight_name(tonight.stack, today),
             kind="image",
             platform=image.platform,
             digest=tonight.config_digest,

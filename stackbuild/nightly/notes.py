@@ -109,6 +109,7 @@ class Notes:
 
     def changed(self, change: Drift) -> None:
         """Note what is another than the last night, and may be: its inputs are, or a person wants it."""
+        change = change.model_copy(update={"wanted": True})
         self.found["change"] = change
         self.documents["change.md"] = render_drift_markdown(change).encode()
 

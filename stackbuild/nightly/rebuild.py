@@ -21,7 +21,7 @@ from stackbuild.nightly.clean_store import clean_store
 from stackbuild.nightly.comparing import Tonight, explained
 from stackbuild.nightly.image_names import ImageNames
 from stackbuild.nightly.judging import judge_image
-from stackbuild.nightly.lock_change import change_of_lock, remember_lock
+from stackbuild.nightly.lock_change import change_of_lock, last_locked_night, remember_lock
 from stackbuild.nightly.reference import (
     Reference,
     image_of_inputs,
@@ -103,8 +103,8 @@ class Rebuild:
             files_sha256(spec, folder),
             lock_sha256=lock_sha256(self.lock),
         )
-        last = case.history.last(spec.name, platform=self.platform)
-        change = change_of_lock(last, self.lock, pins, case.ground.store)
+        last = last_locked_night(case.history, spec.name, self.platform)
+        change = change_of_lock(last, self.lock, pins, case.ground.store, today=case.ground.today)
         if change is not None:
             notes.changed(change)
         remember_lock(self.lock, case.ground.store)
@@ -175,7 +175,7 @@ class Rebuild:
             return True
         if difference is not None:
             notes.changed(difference)
-        elif reference is None and "change" not in notes.found:
+        elif reference is None:
             self._explain_change(tonight, names, clean)
         return False
 
@@ -200,12 +200,15 @@ class Rebuild:
         return replace(reference, remote=published.remote)
 
     def _explain_change(self, tonight: Tonight, names: ImageNames, clean: Store) -> None:
-        """The lock is the last night's, yet spec, files or stackbuild are not: say what that changed."""
+        """Lock, spec, files or stackbuild are not the last night's: say what that changed, in files where both are there."""
         last = last_image(
             self.case.history, self.engine, stack=tonight.stack, platform=self.platform, names=(names.last,)
         )
-        if last is not None and not tonight.equals(last):
-            self.case.notes.changed(explained(self.engine, tonight, last, self.case.ground, tars=clean))
+        if last is None or tonight.equals(last):
+            return
+        change = explained(self.engine, tonight, last, self.case.ground, tars=clean)
+        if "files" in change.levels or "change" not in self.case.notes.found:
+            self.case.notes.changed(change)
 
     def _build(self, names: ImageNames, clean: Store) -> BuiltImage:
         case = self.case

@@ -66,7 +66,7 @@ def reference_of_rebuild(
             continue
         night = history.result(pins.stack, point.night, platform=platform)
         if night is not None and night.inputs_sha256 == inputs_sha256:
-            return _of_night(night, f"the night of {point.started[:16].replace('T', ' ')}", engine, names)
+            return _of_night(night, night_of(point.started), engine, names)
     name = image_of_inputs(engine, pins, names)
     image = engine.image(name) if name is not None else None
     if image is None:
@@ -136,7 +136,7 @@ def last_image(
     for point in history.stack_trend(stack, _LOOK_BACK, platform=platform):
         night = history.result(stack, point.night, platform=platform) if point.config_digest else None
         if night is not None:
-            return _of_night(night, f"the night of {point.started[:16].replace('T', ' ')}", engine, names)
+            return _of_night(night, night_of(point.started), engine, names)
     return None
 
 
@@ -147,6 +147,11 @@ def known_digest(history: History, stack: str) -> str:
         if night is not None and night.registry_digest:
             return night.registry_digest
     return ""
+
+
+def night_of(started: str) -> str:
+    """A night in words, by its start in RFC 3339."""
+    return f"the night of {started[:16].replace('T', ' ')}"
 
 
 def _of_night(night: StackNight, name: str, engine: Engine, names: Sequence[str]) -> Reference:

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from stackbuild.drift.findings import package_text, pin_text
+from stackbuild.drift.findings import own_files, package_text, pin_text
 from stackbuild.findings import Finding, Verdict
 from stackbuild.nightly.model import Night, Outcome, StackNight
 from stackbuild.nightly.outcome import worst_outcome
@@ -103,6 +103,7 @@ def headline_of(stack: StackNight) -> str:
         moves = [
             *(pin_text(pin) for pin in stack.change.pins),
             *(package_text(package) for package in stack.change.packages),
+            *own_files(stack.change),
         ]
         shown = ", ".join(moves[:_SHOWN_CHANGES])
         more = f" and {len(moves) - _SHOWN_CHANGES} more" if len(moves) > _SHOWN_CHANGES else ""

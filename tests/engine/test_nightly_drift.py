@@ -154,6 +154,11 @@ def test_a_new_lock_and_new_files_are_changes_not_drift(nights: Nights) -> None:
     assert night.change is not None
     assert [(one.name, one.before, one.after) for one in night.change.packages] == [("leaf", "1.0", "2.0")]
     assert headline_of(night) == "no drift: as its new inputs make it: leaf 1.0 → 2.0"
+    (written,) = [path.read_text() for path in nights.history.parent.rglob(f"{name}/change.md")]
+    head = written.splitlines()[0]
+    assert head.startswith("### ℹ️ CHANGE: the night of 20")
+    assert f" → {name} of tonight, 20" in head
+    assert "DRIFT" not in written
 
     name = with_files(nights, "files")
     assert nights.of(name)[0] == 0
@@ -163,6 +168,20 @@ def test_a_new_lock_and_new_files_are_changes_not_drift(nights: Nights) -> None:
     assert night.change is not None
     assert [(file.path, file.what) for file in night.change.files] == [("/srv/app.txt", ("content",))]
     assert "change.md" in night.reports
+    assert headline_of(night) == "no drift: as its new inputs make it: /srv/app.txt changed"
+
+
+def test_of_a_new_lock_and_a_new_file_in_one_night_both_are_told(nights: Nights) -> None:
+    project = nights.project
+    (project.stacks / "both.txt").write_text("one\n")
+    files = [{"from": "both.txt", "to": "/srv/app.txt"}]
+    name = project.write("both", wheels=[project.wheel("leaf", "1.0")], packages=["leaf"], files=files)
+    assert nights.of(name)[0] == 0
+    (project.stacks / "both.txt").write_text("two\n")
+    project.write("both", wheels=[project.wheel("leaf", "2.0")], packages=["leaf"], files=files)
+    code, night = nights.of(name)
+    assert (code, night.outcome) == (0, "unchanged")
+    assert headline_of(night) == "no drift: as its new inputs make it: leaf 1.0 → 2.0, /srv/app.txt changed"
 
 
 def test_a_gate_that_fails_and_a_build_that_does(nights: Nights) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
 
-from stackbuild.drift.findings import package_text, pin_text
+from stackbuild.drift.findings import own_files, package_text, pin_text
 from stackbuild.drift.model import Drift, PackageChange, PinChange
 from stackbuild.nightly.history.model import TrendPoint
 from stackbuild.reports.drift_summary import OwnedFiles, owned_files
@@ -89,6 +89,7 @@ def change_line(drift: Drift) -> str:
         if package.name not in told
     ]
     parts = [_listed(pins, "pins"), _listed(packages, "packages")]
+    parts.append(_listed([_fitting(text) for text in own_files(drift)], "files of no package"))
     files = [file for file in drift.files if not file.noise]
     if files and not any(parts):
         parts.append(files[0].path if len(files) == 1 else f"{len(files):,} files, first {files[0].path}")
