@@ -185,8 +185,8 @@ class HttpClient:
         except requests.RequestException as error:
             untrusted = "CERTIFICATE_VERIFY_FAILED" in str(error)
             reason = _reason(error)
-            self._note_failure(url, reason)
-            raise TransferError(reason, untrusted=untrusted) from error
+            down = self._note_failure(url, reason)
+            raise TransferError(reason, untrusted=untrusted, given_up=down) from error
         if response.status_code in (200, 206, 416):
             self._note_answer(url)
             with self._guard:
@@ -197,9 +197,10 @@ class HttpClient:
         response.close()
         if status in _TRY_AGAIN:
             limiting = status == 429 or (status in _LIMITING and retry_after is not None)
-            if not limiting:
-                self._note_failure(url, f"{status} {reason}")
-            raise TransferError(f"{status} {reason}", retry_after=retry_after, limiting=limiting)
+            down = not limiting and self._note_failure(url, f"{status} {reason}")
+            raise TransferError(
+                f"{status} {reason}", retry_after=retry_after, limiting=limiting, given_up=down
+            )
         self._note_answer(url)
         raise RefusedError(status, reason)
 
@@ -208,9 +209,12 @@ class HttpClient:
         if reason is not None:
             raise TransferError(reason, given_up=True)
 
-    def _note_failure(self, url: str, reason: str) -> None:
-        if self._outages is not None:
-            self._outages.failed(url, reason)
+    def _note_failure(self, url: str, reason: str) -> bool:
+        """Note it; returns whether the server counts as down from now on."""
+        if self._outages is None:
+            return False
+        self._outages.failed(url, reason)
+        return self._outages.down(url) is not None
 
     def _note_answer(self, url: str) -> None:
         if self._outages is not None:

@@ -44,6 +44,16 @@ def test_clients_share_what_they_know_of_a_server() -> None:
         assert len(server.requests) == 3
 
 
+def test_nobody_waits_once_a_server_counts_as_down() -> None:
+    waits: list[str] = []
+    client = HttpClient(retry=RetryPolicy(attempts=5, first_delay=0.01), outages=Outages(apart=0))
+    for url in ("http://127.0.0.1:1/", "http://127.0.0.1:1/other"):
+        with pytest.raises(TransferError) as caught:
+            client.read(url, note=waits.append)
+        assert caught.value.given_up
+    assert [wait.rpartition("(")[2] for wait in waits] == ["1 of 5)", "2 of 5)"]
+
+
 @pytest.mark.parametrize("misbehaviour", [Misbehaviour(status=429), Misbehaviour(status=404)])
 def test_a_server_that_limits_or_refuses_is_up(misbehaviour: Misbehaviour) -> None:
     outages = Outages(apart=0)
