@@ -7,6 +7,7 @@ from typing import Literal
 
 from stackbuild.annotate.labels import read_pins_label
 from stackbuild.annotate.pin_list import PinList, PinModel
+from stackbuild.counting import counted
 
 Relation = Literal["exact", "derived", "different", "unrecorded"]
 
@@ -58,7 +59,7 @@ def inspect_image(image: str, labels: Mapping[str, str], diff_ids: Sequence[str]
         return Inspection(
             image=image,
             relation="derived",
-            statement=f"derived from stack {pins.stack}: {more} layer{'s' if more > 1 else ''} on top, "
+            statement=f"derived from stack {pins.stack}: {counted(more, 'layer')} on top, "
             "which its pin list says nothing of",
             derived_from=pins,
             layers_on_top=more,

@@ -59,6 +59,7 @@ def evict(
     from stackbuild.cli.context import project
     from stackbuild.cli.output import json_text, write_result
     from stackbuild.cli.progress import amount
+    from stackbuild.counting import counted
     from stackbuild.errors import UsageError
 
     if everything == (max_size is not None):
@@ -73,7 +74,7 @@ def evict(
         write_result(json_text(document), output)
         return
     write_result(
-        f"removed {evicted.files} files, {amount(evicted.bytes, 'bytes')}; {amount(evicted.left, 'bytes')} are left\n",
+        f"removed {counted(evicted.files, 'file')}, {amount(evicted.bytes, 'bytes')}; {amount(evicted.left, 'bytes')} are left\n",
         output,
     )
 
@@ -129,6 +130,7 @@ def images(
 
 def _old_images_text(found: Sequence[OldImage], in_use: Sequence[OldImage], *, remove: bool) -> str:
     from stackbuild.cli.progress import amount
+    from stackbuild.counting import counted
 
     if not found:
         return "no image of an earlier version is there\n"
@@ -141,7 +143,7 @@ def _old_images_text(found: Sequence[OldImage], in_use: Sequence[OldImage], *, r
     lines.append(
         f"removed {gone} of {len(found)}"
         if remove
-        else f"{len(found)} images; sizes count layers that others share; --remove removes them"
+        else f"{counted(len(found), 'image')}; sizes count layers that others share; --remove removes them"
     )
     return "\n".join(lines) + "\n"
 

@@ -7,6 +7,7 @@ from datetime import date
 
 from stackbuild.compat.contents import Contents
 from stackbuild.compat.cuda_tag import is_cuda_image, parse_cuda_tag
+from stackbuild.counting import counted
 from stackbuild.facts.tables import Facts
 from stackbuild.findings import Finding, Verdict
 
@@ -153,5 +154,5 @@ def _age(name: str, end: str, eol: str, today: date, tolerance_days: int, soon_d
     if left < -tolerance_days:
         return f"{name} is past {end} ({eol})."
     if soon_days and 0 <= left <= soon_days:
-        return f"{name} reaches {end} on {eol}, in {left} day{'' if left == 1 else 's'}."
+        return f"{name} reaches {end} on {eol}, in {counted(left, 'day')}."
     return ""

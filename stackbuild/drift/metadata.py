@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from stackbuild.counting import counted
 from stackbuild.drift.files import FileDrift
 from stackbuild.drift.subject import ImageSubject
 
@@ -36,15 +37,11 @@ def _differences(before: ImageSubject, after: ImageSubject, files: FileDrift) ->
     if then.commands != now.commands:
         yield "the history of commands"
     if files.times:
-        yield f"the times of {_files(files.times)}"
+        yield f"the times of {counted(files.times, 'file')}"
     noise = Counter(change.noise for change in files.changes if change.noise)
     if noise:
         rows = ", ".join(f"{code} {count:,}" for code, count in sorted(noise.items()))
-        yield f"{_files(sum(noise.values()))} of known noise ({rows})"
+        yield f"{counted(sum(noise.values()), 'file')} of known noise ({rows})"
     only_noise = all(change.noise for change in files.changes)
     if then.diff_ids != now.diff_ids and only_noise and not (files.times or noise):
         yield "how the layers are cut or written; every file is the same"
-
-
-def _files(count: int) -> str:
-    return f"{count:,} file{'' if count == 1 else 's'}"

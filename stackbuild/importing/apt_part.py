@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from stackbuild.counting import counted
 from stackbuild.sbom.system_graph import SystemGraph
 from stackbuild.scan.contents.packages import SystemPackage
 from stackbuild.scan.scan import Scan
@@ -53,7 +54,7 @@ def apt_part(scan: Scan, base_layers: int, python: str) -> AptPart:
     notes = []
     if upgraded:
         notes.append(
-            f"apt: {len(upgraded)} packages of the base were upgraded ({', '.join(upgraded[:5])}"
+            f"apt: upgraded since the base: {counted(len(upgraded), 'package')} ({', '.join(upgraded[:5])}"
             f"{', …' if len(upgraded) > 5 else ''}); a newer base has them."
         )
     gone = sorted(set(before) - {scan.packages[number].name for number in debs})

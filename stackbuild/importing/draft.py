@@ -11,6 +11,7 @@ from ruamel.yaml import YAML
 
 from stackbuild.annotate.annotations import pins_that_hold
 from stackbuild.annotate.labels import PINS_LABEL
+from stackbuild.counting import counted
 from stackbuild.importing.apt_part import AptPart, apt_part
 from stackbuild.importing.base import RecognisedBase, pins_below, recognise_base
 from stackbuild.importing.image_part import ImagePart, image_part
@@ -154,16 +155,19 @@ def _further_notes(scan: Scan, base: RecognisedBase) -> Iterator[str]:
         yield f"platforms: {platform} is not one a stack can be built for."
     conda = sum(package.kind == "conda" for package in scan.packages)
     if conda:
-        yield f"packages: {conda} packages of conda; a stack takes them from a package index."
+        yield f"packages: {counted(conda, 'package')} of conda; a stack takes them from a package index."
     for folder, count in _own_files(scan, base.layers).items():
-        yield f"files: /{folder} has {count} files from layers above the base; copy them out and list them under files."
+        yield (
+            f"files: /{folder} has {counted(count, 'file')} from layers above the base; copy them out and list them "
+            "under files."
+        )
     loose = sum(
         path.startswith("usr/local/") and placed.entry.kind == "file" and placed.layer >= base.layers
         and path not in scan.python.owners
         for path, placed in scan.files.placed()
     )  # fmt: skip
     if loose:
-        yield f"files: /usr/local has {loose} files that no Python package brings; a stack has no steps to make them."
+        yield f"files: /usr/local has {counted(loose, 'file')} that no Python package brings; a stack has no steps to make them."
     if any(
         path.startswith("etc/apt/sources.list.d/") and placed.layer >= base.layers
         for path, placed in scan.files.placed()

@@ -156,8 +156,8 @@ def _changes(item: PythonDistribution) -> Iterator[str]:
     record = item.record
     if record.changed or record.missing:
         yield (
-            f"packages: {item.name} {item.version} was changed after it was installed: {len(record.changed)} files "
-            f"differ from its RECORD, {len(record.missing)} are gone."
+            f"packages: {item.name} {item.version} was changed after it was installed: of its RECORD's "
+            f"files {len(record.changed)} differ, {len(record.missing)} are gone."
         )
 
 

@@ -8,6 +8,7 @@ from datetime import date, timedelta
 from stackbuild.compat.base import judge_ages
 from stackbuild.compat.contents import Contents, contents_of_lock, contents_of_spec
 from stackbuild.compat.cuda_tag import is_cuda_image
+from stackbuild.counting import counted
 from stackbuild.facts.aging import aged_facts
 from stackbuild.facts.tables import Facts
 from stackbuild.findings import Finding, Verdict
@@ -115,7 +116,7 @@ def _waivers(spec: StackSpec, today: date) -> Iterator[Finding]:
     for waiver in spec.waivers:
         left = (waiver.until - today).days
         if 0 <= left <= WAIVER_DAYS:
-            when = "today" if left == 0 else f"in {left} day{'' if left == 1 else 's'}"
+            when = "today" if left == 0 else f"in {counted(left, 'day')}"
             yield Finding(
                 code="waiver-ends-soon",
                 verdict=Verdict.WARN,

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Literal
 from urllib.parse import urlsplit
 
+from stackbuild.counting import counted, share
 from stackbuild.errors import NotJudgedError, StackbuildError
 from stackbuild.findings import Finding, Verdict
 from stackbuild.lock.apt_sources import AptRepository, repository_uris
@@ -15,7 +16,6 @@ from stackbuild.lock.model import LockedDeb, PlatformLock
 from stackbuild.nightly.inputs_apt_lists import ListedDeb
 from stackbuild.nightly.inputs_deb_lists import DebLists, all_debs
 from stackbuild.nightly.inputs_probe import Probe
-from stackbuild.nightly.inputs_words import count, share
 from stackbuild.nightly.outcome import finding_of_error
 from stackbuild.site_config import SiteConfig
 from stackbuild.store.http import HttpClient, RefusedError, TransferError, next_step
@@ -70,7 +70,7 @@ class DebCheck:
                 yield answer
         for (repository, _), (error, names) in unasked.items():
             finding = finding_of_error(error, subject=f"repository {repository}", details={"debs": names})
-            told = f"{finding.summary} {count(len(names), 'deb')} of it could not be checked."
+            told = f"{finding.summary} {counted(len(names), 'deb')} of it could not be checked."
             yield finding.model_copy(update={"summary": told})
         for repository, error in self._lists.failed.items():
             if not any(name == repository for name, _ in unasked):
@@ -204,8 +204,8 @@ def _unplaced(repository: str, names: Sequence[str]) -> Finding:
         code="inputs-unplaced",
         verdict=Verdict.SKIP,
         subject=f"repository {repository}",
-        measured=f"{len(names)} debs",
-        summary=f"Nothing says where the repository {repository} is, so {count(len(names), 'deb')} of it were not asked for.",
+        measured=counted(len(names), "deb"),
+        summary=f"Nothing says where the repository {repository} is, so {counted(len(names), 'deb')} of it were not asked for.",
         next_step=f"Write [repositories] {repository} = URL in the site file, or let an engine read the base's sources.",
         details={"debs": list(names)},
     )
@@ -220,7 +220,7 @@ def _served(good: Sequence[LockedDeb], total: int) -> Finding:
         subject="debs",
         measured=f"{len(good)} of {total}",
         required=str(total),
-        summary=f"{share(len(good), total, 'deb')} served as they were locked ({told}).",
+        summary=f"{share(len(good), total, 'deb').capitalize()} served as they were locked ({told}).",
     )
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from stackbuild.counting import counted, share
 from stackbuild.errors import InterruptedRunError, StackbuildError
 from stackbuild.findings import Finding, Verdict
 from stackbuild.lock.index_metadata import MetadataReader
@@ -19,7 +20,7 @@ from stackbuild.lock.model import LockedWheel, PlatformLock
 from stackbuild.lock.wheels_target import Target
 from stackbuild.nightly.inputs_gone import GoneWheels
 from stackbuild.nightly.inputs_probe import Probe
-from stackbuild.nightly.inputs_words import count, place, share
+from stackbuild.nightly.inputs_words import place
 from stackbuild.nightly.outcome import finding_of_error
 from stackbuild.site_config import SiteConfig
 from stackbuild.spec.model import Platform
@@ -94,7 +95,7 @@ class WheelCheck:
                 good.append((wheel, answer.compared))
         for (index, _), (error, names) in unasked.items():
             finding = finding_of_error(error, subject=f"index {index}", details={"wheels": names})
-            told = f"{finding.summary} {count(len(names), 'wheel')} of it could not be checked."
+            told = f"{finding.summary} {counted(len(names), 'wheel')} of it could not be checked."
             yield finding.model_copy(update={"summary": told})
         if good:
             yield _served(good, len(wheels))
@@ -240,7 +241,7 @@ def _served(good: Sequence[tuple[LockedWheel, str]], total: int) -> Finding:
         subject="wheels",
         measured=f"{len(good)} of {total}",
         required=str(total),
-        summary=f"{share(len(good), total, 'wheel')} served as they were locked ({places}){notes}.",
+        summary=f"{share(len(good), total, 'wheel').capitalize()} served as they were locked ({places}){notes}.",
         details={f"compared-by-{kind}": files for kind, files in weaker.items() if files},
     )
 

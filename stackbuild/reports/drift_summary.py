@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from stackbuild.counting import counted
 from stackbuild.drift.model import Drift, DriftVerdict, FileChange, Side
 
 _EXAMPLES = 3
@@ -88,16 +89,16 @@ def outcome(drift: Drift) -> str:
     if not drift.differs:
         return "no difference of content"
     details = "details unknown: the files of both could not be compared"
-    counted = (
+    counts = (
         (len(drift.pins), "pin"),
         (len(drift.packages), "package"),
         (sum(not file.noise for file in drift.files), "file"),
     )
-    told = ", ".join(f"{count:,} {word}{'' if count == 1 else 's'}" for count, word in counted if count)
+    told = ", ".join(counted(count, word) for count, word in counts if count)
     if not told:
         return f"the digests differ; {details}"
     breaking = sum(pin.breaking for pin in drift.pins) + sum(item.breaking for item in drift.packages)
-    alone = sum(count for count, _ in counted) == 1
+    alone = sum(count for count, _ in counts) == 1
     return (
         f"{told} differ{'s' if alone else ''}"
         + (f"; {breaking:,} may break users" if breaking else "")

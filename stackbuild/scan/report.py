@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from stackbuild.counting import counted
 from stackbuild.findings import Finding, is_complete
 from stackbuild.scan.contents.python import PythonDistribution
 from stackbuild.scan.elf_record import Library
@@ -153,7 +154,7 @@ class ScanReport(ReportModel):
             ("platform", self.image.platform),
             ("OS", f"{self.os or 'unknown'}{f', glibc {self.glibc}' if self.glibc else ''}"),
             ("packages", f"{len(self.packages)} of the system, {len(installed)} of Python"),
-            ("size", f"{size / 1e6:,.0f} MB in {len(self.layers)} layers"),
+            ("size", f"{size / 1e6:,.0f} MB in {counted(len(self.layers), 'layer')}"),
         ]
         families = sorted({f"{item.family} {item.version}".strip() for item in self.cuda if item.version})
         if families:
@@ -161,7 +162,7 @@ class ScanReport(ReportModel):
         kernels = [item for item in self.gpu_code if not item.empty]
         code = sorted({name for item in kernels for name in (*item.cubins, *item.ptx)})
         if code:
-            rows.append(("GPU code", f"{' '.join(_in_order(code))} in {len(kernels)} files"))
+            rows.append(("GPU code", f"{' '.join(_in_order(code))} in {counted(len(kernels), 'file')}"))
         rows.extend(("unknown", sentence) for sentence in self.unknown[:5])
         return tuple(rows)
 

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 from pydantic import ValidationError
 
+from stackbuild.counting import counted
 from stackbuild.errors import UsageError
 from stackbuild.findings import Finding, Verdict
 from stackbuild.verification.bound import Bound, promise_digest
@@ -100,8 +101,8 @@ def _judged(image: ElsewhereImage, run: SuiteRun, gpus: GpuSelection) -> tuple[F
         "collected-cut",
         Verdict.ERROR,
         f"the output ends before the suite did: {len(run.results)} of {planned} gates have a result",
-        measured=f"{len(run.results)} gates with a result",
-        required=f"{planned} gates",
+        measured=f"{counted(len(run.results), 'gate')} with a result",
+        required=counted(planned, "gate"),
         details={"log": run.log[-_SHOWN_LOG:]} if run.log else {},
     )
     # In place of what an end before its time says of a container that was started here.
@@ -118,7 +119,7 @@ def _obstacle(bound: Bound | None, image: ElsewhereImage, output: SuiteOutput, s
             "collected-unreadable",
             Verdict.ERROR,
             "the file holds no run of the suite that says which image it was of",
-            measured=f"{size} bytes, {len(output.results)} gates with a result",
+            measured=f"{counted(size, 'byte')}, {counted(len(output.results), 'gate')} with a result",
             details={"log": output.log[-_SHOWN_LOG:]} if output.log else {},
         )
     if not bound.of_image(image.config_digest, image.diff_ids):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from stackbuild.counting import counted
 from stackbuild.findings import Finding, Verdict
 from stackbuild.verification.injection import Mode
 from stackbuild.verification.judge.findings import finding, not_applicable
@@ -68,7 +69,7 @@ def compare_modes(runs: Sequence[ModeRun], absent: Mapping[Mode, str]) -> Findin
     return finding(
         _CODE,
         Verdict.WARN,
-        f"{len(differing)} gates depend on how the GPUs are injected: {named}",
+        f"{counted(len(differing), 'gate depends', 'gates depend')} on how the GPUs are injected: {named}",
         measured=", ".join(modes),
         details={**details, "differing": differing},
     )

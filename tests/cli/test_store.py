@@ -34,7 +34,7 @@ def test_evict(store: Store, capfd: pytest.CaptureFixture[str]) -> None:
     assert store.blob(sha256)
     assert run(["store", "evict", "--all"]) == 0
     assert store.blob(sha256) is None
-    assert "removed 1 files, 2 kB; 0 B are left" in capfd.readouterr().out
+    assert "removed 1 file, 2 kB; 0 B are left" in capfd.readouterr().out
     assert run(["store", "evict"]) == 2
 
 

@@ -127,10 +127,10 @@ def test_a_cuda_image_is_drafted_whole(tmp_path: Path) -> None:
     assert (image.healthcheck.interval, image.healthcheck.timeout) == ("90s", "1500ms")
     assert image.stop_signal == "SIGINT"
     assert spec.platforms == ("linux/amd64",)
-    assert "# * files: /srv/app has 1 files from layers above the base" in text
+    assert "# * files: /srv/app has 1 file from layers above the base" in text
     assert "# * packages: local==3 was installed from file:///src" in text
     assert "# * image: a shell for instructions in shell form (Shell) cannot be set." in text
-    assert "# * apt: 1 packages of the base were upgraded (libc6)" in text
+    assert "# * apt: upgraded since the base: 1 package (libc6)" in text
     assert "# * target: an image does not say" in text
 
 

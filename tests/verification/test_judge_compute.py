@@ -51,7 +51,7 @@ def test_torch_must_see_what_the_driver_shows() -> None:
     assert seen(2).verdict is Verdict.PASS
     assert (seen(1).verdict, seen(1).summary) == (
         Verdict.FAIL,
-        "torch sees 1 devices, the driver shows 2",
+        "torch sees 1 device, the driver shows 2",
     )
 
 

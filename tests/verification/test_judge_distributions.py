@@ -59,6 +59,17 @@ def test_what_is_installed_as_locked_passes() -> None:
     assert "all 3" in finding.summary
 
 
+def test_one_is_counted_as_one() -> None:
+    promise = cpu_promise()
+    alone = promise.model_copy(update={"distributions": promise.distributions[:1]})
+    name, version = alone.distributions[0].name, alone.distributions[0].version
+    assert judge_against_lock(alone, [distribution(name, version)]).summary == (
+        "the one locked distribution is installed, whole"
+    )
+    met = judge_consistency([distribution("numpy", "2.4.6")], MARKERS)
+    assert met.summary == "the requirements of 1 distribution are met"
+
+
 def test_missing_other_twice_and_partial_distributions_are_each_named() -> None:
     listed = [
         distribution("numpy", "2.4.5"),

@@ -9,6 +9,7 @@ from stackbuild.compat.architecture import covering_advice, judge_architecture
 from stackbuild.compat.contents import torch_variant_of
 from stackbuild.compat.subject import CudaComponent, GpuOffer, HostOffer
 from stackbuild.compat.versions import ComputeCapability, CudaVersion, parse_variant
+from stackbuild.counting import counted
 from stackbuild.facts.tables import Facts
 from stackbuild.findings import Finding, Verdict
 from stackbuild.scan.contents.python import PythonDistribution
@@ -32,7 +33,7 @@ def judge_architectures(scan: Scan, target: HostOffer | None, facts: Facts) -> I
         yield Finding(
             code="arch-not-covered",
             verdict=Verdict.SKIP,
-            subject=f"{_count(len(with_code))} with GPU code",
+            subject=f"{counted(len(with_code), 'library', 'libraries')} with GPU code",
             summary="No GPU is named that the image must run on, so the architectures of its libraries were not judged.",
             next_step="Name GPUs with --gpu, or a stack that has target.gpus.",
         )
@@ -96,13 +97,9 @@ def _covered(gpu: GpuOffer, passed: Sequence[Finding]) -> Finding:
     return Finding(
         code="arch-not-covered",
         verdict=Verdict.PASS,
-        subject=f"{_count(len(passed))} on {gpu.name}",
-        measured=f"{_count(len(passed))} covered",
+        subject=f"{counted(len(passed), 'library', 'libraries')} on {gpu.name}",
+        measured=f"{counted(len(passed), 'library', 'libraries')} covered",
         required=f"code for compute capability {gpu.compute_capability}",
-        summary=f"{gpu.name} ({gpu.compute_capability}) runs the code of {_count(len(passed))}{by_ptx}.",
+        summary=f"{gpu.name} ({gpu.compute_capability}) runs the code of {counted(len(passed), 'library', 'libraries')}{by_ptx}.",
         details={"libraries": [str(finding.details["path"]) for finding in passed]},
     )
-
-
-def _count(libraries: int) -> str:
-    return "1 library" if libraries == 1 else f"{libraries} libraries"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from stackbuild.counting import counted
 from stackbuild.findings import Finding, Verdict
 from stackbuild.scan.scan import Scan
 
@@ -94,7 +95,7 @@ def judge_leftovers(scan: Scan) -> Iterator[Finding]:
                 code="leftovers",
                 verdict=Verdict.WARN,
                 subject=item.kind,
-                measured=f"{item.size / 1e6:,.1f} MB in {item.files} files",
+                measured=f"{item.size / 1e6:,.1f} MB in {counted(item.files, 'file')}",
                 required="none",
                 summary=f"{item.kind[:1].upper()}{item.kind[1:]} take {item.size / 1e6:,.1f} MB "
                 f"(for example /{item.example}).",
@@ -117,8 +118,8 @@ def judge_size(scan: Scan) -> Iterator[Finding]:
         yield Finding(
             code="space-to-save",
             verdict=Verdict.PASS,
-            measured=f"{total / 1e6:,.0f} MB in {len(layers)} layers",
-            summary=f"{total / 1e6:,.0f} MB in {len(layers)} layers; nothing large could be saved.",
+            measured=f"{total / 1e6:,.0f} MB in {counted(len(layers), 'layer')}",
+            summary=f"{total / 1e6:,.0f} MB in {counted(len(layers), 'layer')}; nothing large could be saved.",
             details=details,
         )
         return

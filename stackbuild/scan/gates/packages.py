@@ -14,6 +14,7 @@ from packaging.version import InvalidVersion, Version
 from stackbuild.compat.contents import Contents, compat_library, contents_of_image
 from stackbuild.compat.judge import judge_image
 from stackbuild.compat.subject import HostOffer
+from stackbuild.counting import counted
 from stackbuild.facts.tables import Facts
 from stackbuild.findings import Finding, Verdict
 from stackbuild.scan.contents.cuda import newest_compat
@@ -148,7 +149,7 @@ def _against_expected(
             verdict=Verdict.FAIL,
             subject=", ".join([*missing, *other][:_SHOWN]),
             measured=f"{len(missing)} missing, {len(other)} of another version",
-            required=f"{len(expected)} locked distributions",
+            required=counted(len(expected), "locked distribution"),
             summary=f"An SBOM of this image lacks what was locked: {', '.join([*missing, *other][:_SHOWN])}.",
             next_step="Build it again from the lock, and remove no *.dist-info from it.",
             details={"missing": missing, "different": other},
@@ -185,7 +186,7 @@ def judge_records(scan: Scan) -> Iterator[Finding]:
             code="record-mismatch",
             verdict=Verdict.WARN,
             subject=f"{item.name} {item.version}",
-            measured=f"{len(record.changed)} files changed, {len(record.missing)} missing",
+            measured=f"{counted(len(record.changed), 'file')} changed, {len(record.missing)} missing",
             required=f"the {record.listed} files of its RECORD",
             summary=f"{item.name} {item.version} is not what was installed: {', '.join(shown[:3])}"
             + (f" and {len(shown) - 3} more." if len(shown) > 3 else "."),

@@ -11,6 +11,7 @@ from packaging.version import InvalidVersion
 
 from stackbuild.compat.contents import Contents, Distribution
 from stackbuild.compat.wheels import cuda_major_of, judge_cuda_majors
+from stackbuild.counting import counted, share
 from stackbuild.facts.tables import Facts
 from stackbuild.findings import Finding, Verdict
 from stackbuild.verification.judge.findings import finding, not_applicable, pointless, unmeasured
@@ -58,7 +59,9 @@ def judge_against_lock(promise: Promise, installed: Sequence[Mapping[str, Any]])
         if not here:
             wrong[promised.name] = f"{promised.name} {promised.version} is not installed"
         elif len(here) > 1:
-            wrong[promised.name] = f"{promised.name} is installed {len(here)} times: {', '.join(versions)}"
+            wrong[promised.name] = (
+                f"{promised.name} is installed {counted(len(here), 'time')}: {', '.join(versions)}"
+            )
         elif versions[0] != promised.version:
             wrong[promised.name] = f"{promised.name} is {versions[0]}, locked is {promised.version}"
         elif missing_files:
@@ -73,7 +76,7 @@ def judge_against_lock(promise: Promise, installed: Sequence[Mapping[str, Any]])
         return finding(
             code,
             Verdict.FAIL,
-            f"{len(wrong)} of {total} locked distributions are not as locked: {_shown(list(wrong.values()))}",
+            f"{share(len(wrong), total, 'locked distribution')} not as locked: {_shown(list(wrong.values()))}",
             measured=f"{total - len(wrong)} as locked",
             required=f"{total} as locked",
             details=details,
@@ -82,14 +85,14 @@ def judge_against_lock(promise: Promise, installed: Sequence[Mapping[str, Any]])
         return finding(
             code,
             Verdict.WARN,
-            f"all {total} locked distributions are installed, and {len(extra)} more: {_shown(extra)}",
-            measured=f"{total + len(extra)} distributions",
-            required=f"{total} distributions",
+            f"{share(total, total, 'locked distribution')} installed, and {len(extra)} more: {_shown(extra)}",
+            measured=counted(total + len(extra), "distribution"),
+            required=counted(total, "distribution"),
             next_step="Name them in the spec, so that the lock covers them.",
             details=details,
         )
     return finding(
-        code, Verdict.PASS, f"all {total} locked distributions are installed, whole", details=details
+        code, Verdict.PASS, f"{share(total, total, 'locked distribution')} installed, whole", details=details
     )
 
 
@@ -122,14 +125,14 @@ def judge_consistency(
             code,
             Verdict.FAIL,
             _shown(problems),
-            measured=f"{len(problems)} unmet requirements",
+            measured=counted(len(problems), "unmet requirement"),
             details=details,
         )
     note = f"; {len(overridden)} unmet by decision of the spec" if overridden else ""
     return finding(
         code,
         Verdict.PASS,
-        f"the requirements of {len(installed)} distributions are met{note}",
+        f"the requirements of {counted(len(installed), 'distribution')} are met{note}",
         details=details,
     )
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from stackbuild.counting import counted
 from stackbuild.findings import Finding, Verdict
 from stackbuild.verification.judge.findings import finding, not_applicable, pointless
 from stackbuild.verification.model import GateResult
@@ -67,7 +68,7 @@ def _judged(code: str, entries: Sequence[Mapping[str, Any]], locked: Mapping[str
     return finding(
         code,
         Verdict.PASS,
-        f"{len(entries)} libraries are mapped, as installed",
+        f"{counted(len(entries), 'library is', 'libraries are')} mapped, as installed",
         measured=", ".join(owners) or ", ".join(entry["file"] for entry in entries),
         details=details,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from stackbuild.counting import counted
 from stackbuild.findings import Finding, Verdict
 from stackbuild.verification.judge.findings import finding, pointless, unmeasured
 from stackbuild.verification.judge.nvml_failure import judge_nvml_failure
@@ -44,7 +45,7 @@ def judge_nvml(results: Mapping[str, GateResult], surroundings: Surroundings) ->
     nodes = results.get("device-nodes")
     kernel = kernel_release(nodes.measured.get("kernel_driver", "")) if nodes else ""
     wrong = _differences(nvml, driver.measured, kernel)
-    told = f"driver {nvml.get('driver')}, CUDA {_cuda(nvml.get('cuda'))}, {len(nvml['devices'])} devices"
+    told = f"driver {nvml.get('driver')}, CUDA {_cuda(nvml.get('cuda'))}, {counted(len(nvml['devices']), 'device')}"
     return finding(
         _CODE,
         Verdict.ERROR if wrong else Verdict.PASS,

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from stackbuild.counting import counted
 from stackbuild.findings import Finding, Verdict
 from stackbuild.verification.judge.cuda_errors import HOST_DRIVER_MISMATCH, SYSTEM_DRIVER_MISMATCH, cuda_error
 from stackbuild.verification.judge.findings import finding, pointless, unmeasured
@@ -189,8 +190,8 @@ def judge_init(driver: Mapping[str, Any], nvml: Mapping[str, Any] | None = None)
         return finding(
             code,
             Verdict.PASS if count else Verdict.ERROR,
-            f"cuInit succeeded and shows {count} device{'' if count == 1 else 's'}",
-            measured=f"{count} devices",
+            f"cuInit succeeded and shows {counted(count, 'device')}",
+            measured=counted(count, "device"),
             details={"version": driver["version"], "devices": driver["devices"]},
         )
     error = cuda_error(status)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from stackbuild.counting import counted
 from stackbuild.findings import Finding, Verdict
 from stackbuild.verification.gate_codes import GATE_CODES
 from stackbuild.verification.gpus import GpuSelection
@@ -80,7 +81,7 @@ def judge_obstacle(promise: Promise, run: SuiteRun) -> Finding | None:
             "verify-timeout",
             Verdict.ERROR,
             f"the verification was stopped after its limit of {run.limit:g} seconds",
-            measured=f"{len(run.results)} gates with a result",
+            measured=f"{counted(len(run.results), 'gate')} with a result",
             details=log,
         )
     if run.python_too_old:
@@ -98,7 +99,7 @@ def judge_obstacle(promise: Promise, run: SuiteRun) -> Finding | None:
         "container-exited",
         Verdict.ERROR,
         f"the container ended with exit code {run.exit_code} before the suite did{memory}",
-        measured=f"exit code {run.exit_code}, {len(run.results)} gates with a result",
+        measured=f"exit code {run.exit_code}, {counted(len(run.results), 'gate')} with a result",
         details={**log, "out_of_memory": run.out_of_memory},
     )
 

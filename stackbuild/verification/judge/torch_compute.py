@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from stackbuild.counting import counted
 from stackbuild.findings import Finding, Verdict
 from stackbuild.verification.judge.findings import finding, not_applicable, pointless, unmeasured
 from stackbuild.verification.judge.precision import described_errors, described_limits, wrong_results
@@ -30,11 +31,11 @@ def judge_torch_devices(promise: Promise, results: Mapping[str, GateResult], no_
     return finding(
         code,
         Verdict.PASS if right else Verdict.FAIL,
-        f"torch sees {measured['count']} devices and ran a kernel: {seen}"
+        f"torch sees {counted(measured['count'], 'device')} and ran a kernel: {seen}"
         if right
-        else f"torch sees {measured['count']} devices, the driver shows {shown}",
+        else f"torch sees {counted(measured['count'], 'device')}, the driver shows {shown}",
         measured=seen,
-        required="" if right else f"{shown} devices",
+        required="" if right else counted(shown, "device"),
         details={key: value for key, value in measured.items() if key != "libraries"},
     )
 
