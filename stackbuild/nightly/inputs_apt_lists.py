@@ -63,7 +63,12 @@ class AptLists:
     observer: Observer
 
     def read(
-        self, repository: AptRepository, name: str, architecture: str, names: frozenset[str]
+        self,
+        repository: AptRepository,
+        name: str,
+        architecture: str,
+        names: frozenset[str],
+        mapped_in: str = "",
     ) -> tuple[ListedDeb, ...]:
         """What one suite lists of some packages.
 
@@ -72,6 +77,7 @@ class AptLists:
             name: What the lock calls the repository; a mirror's URI may end otherwise.
             architecture: Debian's name, for example ``amd64``.
             names: The packages.
+            mapped_in: The file or variable that says where the repository is; empty for none.
 
         Raises:
             LockError: The repository has no such suite (``no-such-apt-suite``).
@@ -79,7 +85,7 @@ class AptLists:
                 its clients (``index-rate-limited``).
         """
         root = _root(repository)
-        hashes = self._hashes(repository, root)
+        hashes = self._hashes(repository, root, mapped_in)
         found: list[ListedDeb] = []
         for list_path in _lists(repository, architecture):
             ending = next((ending for ending in _OPENERS if f"{list_path}{ending}" in hashes), None)
@@ -95,7 +101,7 @@ class AptLists:
             found += _listed(text, name, repository.suite, names)
         return tuple(found)
 
-    def _hashes(self, repository: AptRepository, root: str) -> dict[str, str]:
+    def _hashes(self, repository: AptRepository, root: str, mapped_in: str) -> dict[str, str]:
         """Path below the suite to sha256, as InRelease or Release states them."""
         for name in ("InRelease", "Release"):
             try:
@@ -107,7 +113,7 @@ class AptLists:
                 raise _unreachable(
                     repository,
                     error.reason,
-                    next_step(error, f"the repository {repository.name}"),
+                    next_step(error, f"the repository {repository.name}", mapped_in),
                     limiting=error.limiting,
                 ) from error
             else:

@@ -84,7 +84,7 @@ def read_deb_lists(
 
     def read(pair: tuple[AptRepository, str]) -> tuple[ListedDeb, ...] | StackbuildError:
         try:
-            return lists.read(*pair, architecture, names)
+            return lists.read(*pair, architecture, names, site.mapped_in("repositories", pair[1]))
         except (LockError, NotJudgedError) as error:
             return error
 

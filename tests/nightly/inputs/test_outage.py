@@ -46,10 +46,10 @@ def locked(made: Scene) -> Path:
     return made.stack.path
 
 
-def night_of(made: Scene, first: Path, retries: int) -> Night:
+def night_of(made: Scene, first: Path, retries: int, more: str = "") -> Night:
     file = made.root / "stackbuild.toml"
     indexes = f'[indexes]\ndefault = "{made.indexes.url("default").replace("://", "://user:secret@")}"\n'
-    file.write_text(f'{indexes}[registries]\n"docker.io" = "{made.registry.server.url}"\n')
+    file.write_text(f'{indexes}[registries]\n"docker.io" = "{made.registry.server.url}"\n{more}')
     ground = Ground(
         site=load_site_config(made.root, {}),
         store=Store(made.root / "store"),
@@ -90,3 +90,18 @@ def test_an_index_that_is_down_is_left_alone_till_the_end(
     assert all(f"({url})" in finding.summary for finding in found)
     assert all(f"{tmp_path / 'stackbuild.toml'} says where it is" in finding.next_step for finding in found)
     assert "secret" not in night.model_dump_json()
+
+
+def test_a_repository_that_is_down_is_named_with_what_maps_it(
+    tmp_path: Path, resolved: dict[str, WheelsResult]
+) -> None:
+    with scene(tmp_path, resolved) as made:
+        made.deb("tool", "1.0-1")
+        first = locked(made)
+        assert made.lock is not None
+        (deb,) = made.lock.platforms["linux/amd64"].debs
+        night = night_of(made, first, 0, f'[repositories]\n"{deb.repository}" = "http://127.0.0.1:1/d"\n')
+    found = [finding for finding in night.findings if finding.code == "repository-unreachable"]
+    assert len(found) == 4
+    assert all("(http://127.0.0.1:1/d stable)" in finding.summary for finding in found)
+    assert all(f"{tmp_path / 'stackbuild.toml'} says where it is" in finding.next_step for finding in found)
