@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
+from stackbuild.counting import counted
 from stackbuild.drift.model import Drift, FileChange, LayerChange, PackageChange, PinChange
 from stackbuild.findings import Finding, Verdict
 
@@ -27,9 +28,9 @@ def _findings(drift: Drift) -> Iterator[Finding]:
     if "pins" in drift.levels:
         yield _level("drift-pins", "pins", [pin_text(pin) for pin in drift.pins], "")
     if "packages" in drift.levels:
-        counted = _counted(Counter(package.change for package in drift.packages))
+        kinds = _kinds(Counter(package.change for package in drift.packages))
         yield _level(
-            "drift-packages", "packages", [package_text(package) for package in drift.packages], counted
+            "drift-packages", "packages", [package_text(package) for package in drift.packages], kinds
         )
     if "files" in drift.levels:
         yield _files(drift)
@@ -41,7 +42,7 @@ def _findings(drift: Drift) -> Iterator[Finding]:
         yield Finding(
             code="drift-breaking",
             verdict=Verdict.WARN,
-            summary=f"{_plural(len(breaking), 'change')} that users may have to follow: {_first(breaking)}",
+            summary=f"{counted(len(breaking), 'change')} that users may have to follow: {_first(breaking)}",
             next_step="Tell the image's users before it gets a tag they use, or pin what must not move.",
             details={"problems": breaking},
         )
@@ -58,7 +59,7 @@ def _unread(paths: Sequence[str]) -> Iterator[Finding]:
         yield Finding(
             code="drift-files",
             verdict=Verdict.ERROR,
-            summary=f"The content of {_plural(len(paths), 'file')} could not be read: {_first(paths)}.",
+            summary=f"The content of {counted(len(paths), 'file')} could not be read: {_first(paths)}.",
             next_step="Save or pull the images again.",
         )
 
@@ -114,14 +115,14 @@ def layer_text(layer: LayerChange) -> str:
     )
 
 
-def _level(code: str, word: str, told: Sequence[str], counted: str) -> Finding:
+def _level(code: str, word: str, told: Sequence[str], kinds: str) -> Finding:
     if not told:
         return Finding(code=code, verdict=Verdict.PASS, summary=f"The {word} are the same.")
     return Finding(
         code=code,
         verdict=Verdict.WARN,
-        summary=f"{_plural(len(told), word.removesuffix('s'))} differ{'s' if len(told) == 1 else ''}"
-        f"{f' ({counted})' if counted else ''}: {_first(told)}.",
+        summary=f"{counted(len(told), word.removesuffix('s'))} differ{'s' if len(told) == 1 else ''}"
+        f"{f' ({kinds})' if kinds else ''}: {_first(told)}.",
         next_step="If nobody changed spec or lock, look at what served other content; else review the change.",
     )
 
@@ -133,8 +134,8 @@ def _files(drift: Drift) -> Finding:
             code="drift-files", verdict=Verdict.PASS, summary="The files are the same, but for declared noise."
             if drift.files else "The files are the same.",
         )  # fmt: skip
-    counted = _counted(Counter(file.change for file in counting))
-    summary = f"{_plural(len(counting), 'file')} differ{'s' if len(counting) == 1 else ''} ({counted}): {_owners(counting)}."
+    kinds = _kinds(Counter(file.change for file in counting))
+    summary = f"{counted(len(counting), 'file')} differ{'s' if len(counting) == 1 else ''} ({kinds}): {_owners(counting)}."
     if drift.first_layer is not None:
         summary += f" The first difference is in {layer_text(drift.first_layer)}."
     return Finding(
@@ -150,7 +151,7 @@ def _owners(files: Sequence[FileChange]) -> str:
     return _first([f"{count} of {owner}" for owner, count in counts.most_common()])
 
 
-def _counted(counts: Counter[str]) -> str:
+def _kinds(counts: Counter[str]) -> str:
     return ", ".join(f"{counts[kind]} {word}" for kind, word in _KINDS.items() if counts[kind])
 
 
@@ -163,7 +164,3 @@ def _value(text: str) -> str:
     if not text:
         return "none"
     return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"
-
-
-def _plural(count: int, word: str) -> str:
-    return f"{count:,} {word}{'' if count == 1 else 's'}"
