@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import date
 
+from stackbuild.counting import counted
 from stackbuild.engine.docker_engine import Engine
 from stackbuild.errors import InterruptedRunError, LockError, StackbuildError
 from stackbuild.facts.tables import Facts
@@ -85,7 +86,7 @@ def newer_versions(
         InterruptedRunError: The person stopped the run.
     """
     own = (http or HttpClient(site.ca_bundle)).scoped()
-    client = registry or RegistryClient(site.registries, ca_bundle=site.ca_bundle)
+    client = registry or RegistryClient(site.registries, ca_bundle=site.ca_bundle, outages=own.outages)
     judge = LockJudge(stack, lock, facts, site.policy, today)
     try:
         search = _Search(stack, site, store, observer, engine, own, client, judge, pages)
@@ -234,7 +235,7 @@ def _told(stack: str, versions: tuple[NewerVersion, ...], search: _Search) -> It
     rest = [version for version in versions if version not in refused]
     named = [f"{version.name} {version.newer}" for version in rest if version.kind != "deb"]
     debs = sum(version.kind == "deb" for version in rest)
-    parts = [*named, *([f"{debs} deb{'' if debs == 1 else 's'}"] if debs else [])]
+    parts = [*named, *([counted(debs, "deb")] if debs else [])]
     if not versions and search.unasked:
         yield Finding(
             code="newer-version",

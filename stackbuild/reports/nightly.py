@@ -124,14 +124,16 @@ def code_of(stack: StackNight) -> str:
 
 
 def reasons_of(stack: StackNight) -> Sequence[Finding]:
-    """The findings that its outcome comes from, the telling one first."""
-    verdicts = _REASONS[stack.outcome]
-    return [
-        finding
-        for verdict in verdicts
-        for finding in stack.findings
-        if finding.verdict is verdict and _tells(finding, stack)
-    ]
+    """The findings that its outcome comes from, the telling one first; trouble of several stages once."""
+    reasons: list[Finding] = []
+    for verdict in _REASONS[stack.outcome]:
+        for finding in stack.findings:
+            told = any(
+                one.code == finding.code and one.summary.startswith(finding.summary) for one in reasons
+            )
+            if finding.verdict is verdict and _tells(finding, stack) and not told:
+                reasons.append(finding)
+    return reasons
 
 
 def render_night(

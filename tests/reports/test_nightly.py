@@ -15,7 +15,7 @@ from stackbuild.nightly.model import Night, Outcome, StackNight
 from stackbuild.nightly.outcome import finding_of_error
 from stackbuild.reports.formats import render_document
 from stackbuild.reports.json_report import committed_schema, report_schema
-from stackbuild.reports.nightly import document_of_night, headline_of, render_night
+from stackbuild.reports.nightly import document_of_night, headline_of, reasons_of, render_night
 from tests.nightly.nights import DRIFT, night, result
 
 SAME = Finding(
@@ -106,13 +106,20 @@ def test_every_line_ends_with_a_code_that_can_be_explained() -> None:
 def test_what_an_error_says_beyond_its_sentence_is_shown() -> None:
     error = LockError("the lock is not valid", code="lock-invalid", detail="wheels.0.sha256: Field required")
     found = finding_of_error(error, subject="a")
-    shown = render_night(night(_stack("a", "spec-or-lock", found, found)), colour=False)
-    assert shown.count("wheels.0.sha256: Field required") == 2
+    shown = render_night(night(_stack("a", "spec-or-lock", found)), colour=False)
+    assert shown.count("wheels.0.sha256: Field required") == 1
     long = found.model_copy(update={"measured": "\n".join(f"line {number}" for number in range(30))})
     shown = render_night(night(_stack("a", "spec-or-lock", long)), colour=False)
     assert "line 7\n" in shown
     assert "line 8\n" not in shown
     assert "… 22 further lines" in shown
+
+
+def test_what_two_stages_met_is_told_once() -> None:
+    whole = DOWN.model_copy(update={"summary": f"{DOWN.summary}. 5 wheels of it could not be checked."})
+    stack = _stack("s", "not-judged", whole, DOWN, DOWN.model_copy(update={"code": "index-denied"}))
+    assert [finding.summary for finding in reasons_of(stack)] == [whole.summary, DOWN.summary]
+    assert headline_of(stack).endswith("(and 1 more)")
 
 
 def test_what_was_not_judged_is_told_beside_the_outcome() -> None:
