@@ -6,6 +6,7 @@ the same inputs get the same file and a review shows only what moved.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -93,6 +94,8 @@ def read_lock(path: Path) -> Lock:
     """
     again = f"Run `stackbuild lock {path.stem}` to write a new one."
     try:
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise OSError(errno.EINVAL, "it is no file")  # a pipe would be waited for
         text = path.read_bytes().decode()
     except FileNotFoundError:
         raise LockError(

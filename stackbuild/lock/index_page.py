@@ -23,6 +23,11 @@ from packaging.version import InvalidVersion, Version
 JSON_TYPE = "application/vnd.pypi.simple.v1+json"
 ACCEPT = f"{JSON_TYPE}, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1"
 
+# What package indexes list, signatures and long-gone kinds among it.
+_DISTRIBUTIONS = (
+    *(".whl", ".zip", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".tar.z", ".tar", ".egg"),
+    *(".exe", ".msi", ".rpm", ".deb", ".dmg", ".asc", ".metadata"),
+)
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -89,7 +94,14 @@ def parse_page(body: bytes, content_type: str, url: str) -> tuple[IndexFile, ...
         return tuple(_json_files(body, url))
     parser = _Links()
     parser.feed(body.decode("utf-8", errors="replace"))
-    return tuple(_html_file(text, attributes, parser.base or url) for attributes, text in parser.links)
+    files = tuple(_html_file(text, attributes, parser.base or url) for attributes, text in parser.links)
+    named = any(file.name.lower().endswith(_DISTRIBUTIONS) for file in files)
+    # A page without files may be a project's, with links to folders where a server lists one; a page with other
+    # links, a form or no tag at all is something else's.
+    others = any(not file.url.endswith("/") for file in files)
+    if not named and (others or parser.form or not parser.tags):
+        raise ValueError("neither JSON nor HTML with files of packages")
+    return files
 
 
 def write_page(project: str, files: Iterable[tuple[IndexFile, str]]) -> bytes:
@@ -155,9 +167,12 @@ class _Links(HTMLParser):
         super().__init__()
         self.links: list[tuple[dict[str, str], str]] = []
         self.base: str | None = None
+        self.tags = self.form = False
         self._inside = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags = True
+        self.form = self.form or tag == "form"
         attributes = {name: value or "" for name, value in attrs}
         if tag == "base" and attributes.get("href"):
             self.base = attributes["href"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from packaging.requirements import Requirement
@@ -21,6 +21,8 @@ from stackbuild.lock.wheels_request import pin_of
 from stackbuild.lock.wheels_target import Target
 from stackbuild.nightly.inputs_words import place
 from stackbuild.site_config import DEFAULT_INDEX, PYTORCH_PREFIX
+
+_MOST_NAMES = 10  # of files in one sentence
 
 
 @dataclass(frozen=True)
@@ -110,10 +112,17 @@ def _measured(wheel: LockedWheel, page: Sequence[IndexFile] | None) -> str:
         return f"it has no {wheel.name} at all"
     locked = Version(wheel.version)
     if any(file.version == locked for file in page):
-        others = ", ".join(file.name for file in page if file.version == locked and file.is_wheel)
-        return f"of that version it has {others}" if others else "of that version it has only sources"
+        others = [file.name for file in page if file.version == locked and file.is_wheel]
+        return f"of that version it has {_some(others)}" if others else "of that version it has only sources"
     published = near(locked, (file.version for file in page if file.version is not None))
     return f"it has {', '.join(published)}" if published else "it has no version of it"
+
+
+def _some(names: Iterable[str]) -> str:
+    """The names, of many the first: an index may list thousands."""
+    each = list(dict.fromkeys(names))
+    more = len(each) - _MOST_NAMES
+    return ", ".join(each[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
 def _next_step(wheel: LockedWheel, page: Sequence[IndexFile] | None) -> str:

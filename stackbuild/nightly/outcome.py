@@ -11,8 +11,9 @@ from stackbuild.nightly.model import EXIT_OF_OUTCOME, Outcome
 
 # An input that moved while what is locked can still be had: the lock is honoured, yet tomorrow's lock differs.
 _MOVED = frozenset({"base-tag-moved", "external-moved"})
-# Mistakes in how a night was called or where it runs: they say nothing of a stack.
-_OF_THE_MACHINE = frozenset({"output-unwritable", "store-unusable", "history-unusable"})
+# Mistakes in how a night was called or where it runs, and an index that answers with something else, such as a
+# page to log in: they say nothing of a stack.
+_OF_THE_MACHINE = frozenset({"output-unwritable", "store-unusable", "history-unusable", "index-invalid"})
 
 
 def outcome_of_inputs(findings: Iterable[Finding]) -> Outcome:

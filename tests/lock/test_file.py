@@ -195,3 +195,10 @@ def test_a_new_platform_makes_the_lock_stale(tmp_path: Path) -> None:
 def test_another_stacks_lock_is_stale(tmp_path: Path) -> None:
     current = _current_lock(_spec(), tmp_path)
     assert "'example'" in staleness(current, _spec(name="renamed"), tmp_path)
+
+
+def test_a_pipe_in_the_place_of_a_lock_is_told_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.lock")
+    with pytest.raises(LockError, match="it is no file") as caught:
+        read_lock(tmp_path / "a.lock")
+    assert caught.value.code == "lock-unreadable"

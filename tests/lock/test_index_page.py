@@ -90,3 +90,23 @@ def test_case_b03_by_label_alone_the_last_in_the_alphabet_would_win() -> None:
     assert Version("2.0+cu92") > Version("2.0+cu110")
     bindings = Bindings({"torch": "pytorch-cu130"}, {"torch": "cu130"})
     assert [build for build in builds if bindings.admits("torch", Version(build))] == ["2.9.1", "2.9.1+cu130"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"\x93\x00\xff binary",
+        b"It works!",
+        b"<html><a href='/login'>Log in</a> to go on</html>",
+        b"<html><form action='/login'><input name='user'></form></html>",
+    ],
+)
+def test_what_is_no_page_of_an_index_is_not_taken_for_one_without_files(body: bytes) -> None:
+    with pytest.raises(ValueError, match="neither JSON nor HTML"):
+        parse_page(body, "text/html", "https://i.example/simple/torch/")
+
+
+@pytest.mark.parametrize("body", [b"<!DOCTYPE html><html></html>", b"<html><a href='../'>Parent</a></html>"])
+def test_a_project_may_have_no_files(body: bytes) -> None:
+    files = parse_page(body, "text/html", "https://i.example/simple/torch/")
+    assert not [file for file in files if file.is_wheel]

@@ -227,7 +227,24 @@ class TestWheels:
         night.indexes.misbehave(
             "/corp/", Misbehaviour(replace=b"[]", headers={"Content-Type": "application/json"})
         )
-        assert told(night.check()) == [("FAIL", "index-invalid", "index corp")]
+        findings = night.check()
+        assert told(findings) == [("ERROR", "index-invalid", "index corp")]
+        assert outcome_of_inputs(findings) == "not-judged"
+
+    def test_a_page_to_log_in_is_no_index_that_has_lost_its_wheels(self, night: Scene) -> None:
+        night.indexes.misbehave(
+            "/default/",
+            Misbehaviour(replace=b"<html><form></form></html>", headers={"Content-Type": "text/html"}),
+        )
+        assert told(night.check()) == [("ERROR", "index-invalid", "index default")]
+
+    def test_of_many_files_some_are_named(self, night: Scene) -> None:
+        (night.root / "default" / "app-2.0-py3-none-any.whl").unlink()
+        for number in range(12):
+            (night.root / f"default/app-2.0-{number}-py3-none-any.whl").write_bytes(b"")
+        measured = one(night.check(), "broken-upstream").measured
+        assert measured.count(".whl") == 10
+        assert measured.endswith(" and 2 more")
 
     def test_an_index_that_is_down_is_not_asked_for_each_of_a_hundred_wheels(self, night: Scene) -> None:
         names = [f"p{number}" for number in range(40)]
