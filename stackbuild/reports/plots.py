@@ -50,11 +50,11 @@ def _fitting(label: str) -> str:
 
 
 def amount(value: float, unit: str) -> str:
-    """A value for people: seconds as ``0.03 s``, bytes as ``1.5 GiB``."""
+    """A value for people: seconds as ``0.03 s``, bytes as ``1.5 GB``."""
     if unit == "s":
         return f"{value:.2f} s" if value < 10 else f"{value:.0f} s"
-    size, names = value, ["B", "KiB", "MiB", "GiB"]
-    while size >= 1024 and len(names) > 1:
-        size /= 1024
+    size, names = value, ["B", "kB", "MB", "GB"]
+    while size >= 1000 and len(names) > 1:
+        size /= 1000
         names.pop(0)
     return f"{size:.0f} {names[0]}" if size >= 100 or names[0] == "B" else f"{size:.1f} {names[0]}"

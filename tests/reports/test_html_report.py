@@ -56,7 +56,7 @@ def test_the_page_holds_verdict_steps_matrix_evidence_stack_plots_and_log() -> N
         assert heading in text
     assert "6.1.0-18 must be 6.8.0" in text
     assert "580.95.05 as demanded" in text
-    assert "3.0 GiB" in text
+    assert "3.2 GB" in text
     assert "Waived: wanted (platform team, until 2027-01-01)" in text
     assert "first line last line" in text
     assert page.tags.count("svg") == 2

@@ -1,4 +1,4 @@
-"""What a drift or a new lock changed: one line for the table of stacks, and the rows of its explanation."""
+"""What a drift or new inputs changed: one line for the table of stacks, and the rows of its explanation."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Change:
     """A change that one night found, or several nights in a row in the same words.
 
     Attributes:
-        kind: ``drift``, or ``new lock`` where it was wanted.
+        kind: ``drift``, or ``change`` where it was wanted.
         first: The night that found it first.
         last: The newest night in a row that found the same.
         nights: How many nights that are.

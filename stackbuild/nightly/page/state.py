@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from stackbuild.findings import Finding, Verdict
@@ -19,6 +19,7 @@ from stackbuild.reports.summary import GRAVEST_FIRST
 _GRAVEST_OUTCOMES = tuple(EXIT_OF_OUTCOME)
 _MOST_CHANGES = 20
 _MOST_TROUBLE = 10
+_MOST_PAST = 14  # as many nights as keep their reports
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,7 @@ class StackState:
         changes: The newest drifts and new locks.
         older_changes: How many more there are.
         trouble: The newest nights that did not end well.
+        past: The newest nights with the reports of each, name → path.
     """
 
     series: Series
@@ -50,6 +52,7 @@ class StackState:
     changes: tuple[Change, ...]
     older_changes: int
     trouble: tuple[Trouble, ...]
+    past: tuple[tuple[TrendPoint, Mapping[str, str]], ...]
 
     @property
     def label(self) -> str:
@@ -86,6 +89,11 @@ class StackState:
     def reason(self) -> str:
         """Why the newest night is not ``unchanged``, as a sentence; empty when it is."""
         return next((finding.summary for finding in reasons_of(self.last)), "")
+
+    @property
+    def next_step(self) -> str:
+        """What to do about it; empty where nothing is to be done."""
+        return next((finding.next_step for finding in reasons_of(self.last) if finding.next_step), "")
 
     @property
     def since(self) -> TrendPoint:
@@ -152,6 +160,11 @@ def gravest(point: TrendPoint) -> Verdict | None:
     return next((verdict for verdict in GRAVEST_FIRST if verdict in present), None)
 
 
+def has_change(point: TrendPoint) -> bool:
+    """Whether a night changed the stack; a lock that could not be honoured changed nothing."""
+    return point.drifted or (point.changed and point.outcome != "spec-or-lock")
+
+
 def state_of(
     history: History, series: Series, nights: Sequence[NightSummary], limit: int
 ) -> StackState | None:
@@ -166,15 +179,16 @@ def state_of(
     points = history.stack_trend(series.stack, limit, platform=series.platform)
     if not points:
         return None
-    changed = [point for point in points if point.drifted or point.changed]
+    changed = [point for point in points if has_change(point)]
     troubled = [point for point in points if point.outcome != "unchanged"][:_MOST_TROUBLE]
-    last = history.result(series.stack, points[0].night, platform=series.platform)
+    results = _Results(history, series)
+    last = results.of(points[0])
     if last is None:
         return None
     found = []
     for point in changed[:_MOST_CHANGES]:
-        result = history.result(series.stack, point.night, platform=series.platform)
-        for kind, drift in (("drift", result and result.drift), ("new lock", result and result.change)):
+        result = results.of(point)
+        for kind, drift in (("drift", result and result.drift), ("change", result and result.change)):
             if drift:
                 found.append((point, kind, drift))
     return StackState(
@@ -184,11 +198,30 @@ def state_of(
         nights=nights,
         changes=in_runs(found),
         older_changes=max(0, len(changed) - _MOST_CHANGES),
-        trouble=tuple(Trouble(point, _cause(history, series, point)) for point in troubled),
+        trouble=tuple(Trouble(point, _cause(results.of(point))) for point in troubled),
+        past=tuple(
+            (point, result.reports if (result := results.of(point)) is not None else {})
+            for point in points[:_MOST_PAST]
+        ),
     )
 
 
-def _cause(history: History, series: Series, point: TrendPoint) -> Finding | None:
+@dataclass(frozen=True)
+class _Results:
+    """The results of a stack's nights, each read once."""
+
+    history: History
+    series: Series
+    known: dict[str, StackNight | None] = field(default_factory=dict)
+
+    def of(self, point: TrendPoint) -> StackNight | None:
+        """The whole result of a point."""
+        if point.night not in self.known:
+            found = self.history.result(self.series.stack, point.night, platform=self.series.platform)
+            self.known[point.night] = found
+        return self.known[point.night]
+
+
+def _cause(result: StackNight | None) -> Finding | None:
     """The finding that a night's outcome comes from; the first of several."""
-    result = history.result(series.stack, point.night, platform=series.platform)
     return next(iter(reasons_of(result)), None) if result is not None else None

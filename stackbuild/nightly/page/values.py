@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 
 from stackbuild.nightly.model import Outcome
@@ -47,6 +48,20 @@ def duration(seconds: float) -> str:
 def day(started: str) -> str:
     """The date of an RFC 3339 time."""
     return started[:10]
+
+
+def dates(starts: Iterable[str]) -> Callable[[str], str]:
+    """What writes a night's start: its date, with the time of day where another night began on that date.
+
+    Args:
+        starts: When the nights that are shown began, RFC 3339, UTC.
+    """
+    counted = Counter(day(started) for started in starts)
+
+    def when(started: str) -> str:
+        return day(started) if counted[day(started)] < 2 else f"{day(started)} {started[11:16]}"
+
+    return when
 
 
 def minute(started: str) -> str:

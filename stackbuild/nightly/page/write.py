@@ -6,17 +6,16 @@ import base64
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 from stackbuild import __version__
 from stackbuild.drift.findings import layer_text
-from stackbuild.findings import Verdict
 from stackbuild.nightly.history.history import History
 from stackbuild.nightly.history.model import NightSummary
-from stackbuild.nightly.model import Outcome
+from stackbuild.nightly.model import EXIT_OF_OUTCOME, Outcome
 from stackbuild.nightly.page import values
 from stackbuild.nightly.page.charts import (
     CELL_HEIGHT,
@@ -29,8 +28,10 @@ from stackbuild.nightly.page.charts import (
     strip,
     verdict_shape,
 )
+from stackbuild.nightly.page.gates import counted, gates_of
+from stackbuild.nightly.page.night_rows import night_rows
 from stackbuild.nightly.page.places import INDEX, STACKS, report_link
-from stackbuild.nightly.page.state import StackState, gravest, state_of
+from stackbuild.nightly.page.state import StackState, gravest, has_change, state_of
 from stackbuild.output_file import write_file, writing
 from stackbuild.reports.drift_summary import file_text
 from stackbuild.reports.page_template import page_part, page_template
@@ -42,8 +43,8 @@ _MARK = b'<meta name="generator" content="stackbuild nightly">'
 _MARK_WITHIN = 2048  # bytes
 _STRIP_NIGHTS = 30
 _LEGEND = ("PASS", "WARN", "FAIL", "ERROR: could not be judged", "SKIP")
-_TROUBLE = frozenset({Verdict.FAIL, Verdict.ERROR, Verdict.WARN})
 _SPARK_NIGHTS = 90
+_LISTED_NIGHTS = 30
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,8 @@ class Row:
     outcome: Outcome
     complete: bool
     reason: str
+    next_step: str
+    newer: int
     in_last_night: bool
     nights_in_state: int
     since: str
@@ -72,15 +75,6 @@ class Row:
     strip_words: str
     sizes: Sparkline | None
     times: Sparkline | None
-
-
-@dataclass(frozen=True)
-class GateRow:
-    """A gate through the nights, drawn, and how often it gave which verdict."""
-
-    code: str
-    strip: Strip
-    words: str
 
 
 def write_page(history: History, folder: Path, *, now: datetime, nights: int = 365) -> None:
@@ -129,6 +123,8 @@ def _row(state: StackState, nights: Sequence[NightSummary]) -> Row:
         outcome=state.newest.outcome,
         complete=state.newest.complete,
         reason=state.reason,
+        next_step=state.next_step,
+        newer=len(state.last.newer),
         in_last_night=state.in_last_night,
         nights_in_state=state.nights_in_state,
         since=state.since.started,
@@ -142,7 +138,7 @@ def _row(state: StackState, nights: Sequence[NightSummary]) -> Row:
         change_kind=change.kind if change else "",
         change_line=change.line if change else "",
         strip=strip([verdict_shape(verdict) for verdict in verdicts], cell=5, gap=1),
-        strip_words=_counted(verdicts),
+        strip_words=counted(verdicts),
         sizes=sparkline([point.size for point in recent]),
         times=sparkline([point.seconds.get(state.stage, 0.0) for point in recent]),
     )
@@ -158,6 +154,9 @@ def _index(rows: Sequence[Row], nights: Sequence[NightSummary], now: datetime) -
         "index.html.jinja",
         rows=rows,
         last=last,
+        nights=night_rows(nights[:_LISTED_NIGHTS]),
+        older_nights=max(0, len(nights) - _LISTED_NIGHTS),
+        when=values.dates(night.started for night in nights),
         outcomes=[(outcome, outcomes[outcome]) for outcome in values.OUTCOME_WORDS if outcomes[outcome]],
         worst=worst,
         incomplete=incomplete,
@@ -173,52 +172,31 @@ def _index(rows: Sequence[Row], nights: Sequence[NightSummary], now: datetime) -
 
 def _stack_page(state: StackState, folder: Path) -> bytes:
     oldest_first = state.points[::-1]
-    marked = [point.drifted or point.changed for point in oldest_first]
-    gates, steady = _gates(state)
+    marked = [has_change(point) for point in oldest_first]
+    gates = gates_of(state)
     return _rendered(
         "stack.html.jinja",
         state=state,
+        when=values.dates(point.started for point in state.points),
+        past=[(point, int(EXIT_OF_OUTCOME[point.outcome]), _links(reports, folder)) for point, reports in state.past],
         nights=strip([values.OUTCOME_CLASSES[point.outcome] for point in oldest_first]),
         nights_words=_outcomes(point.outcome for point in state.points),
         gates=gates,
-        steady=steady,
         sizes=chart([point.size for point in oldest_first], marked),
         times=chart([point.seconds.get(state.stage, 0.0) for point in oldest_first], marked),
-        reports=_reports(state, folder),
+        reports=_links(state.last.reports, folder),
         pins=[(name, values.pin(value)) for name, value in state.last.pins.items() if value not in (None, "", [], {})],
         script="",
     )  # fmt: skip
 
 
-def _reports(state: StackState, folder: Path) -> list[tuple[str, str]]:
-    """The reports of the newest night, with links to those that are still there."""
+def _links(reports: Mapping[str, str], folder: Path) -> list[tuple[str, str]]:
+    """The reports of a night, with links to those that are still there."""
     # A path leads up by its words, as in a link: the folder itself need not be there yet, or may be a symlink.
     return [
         (name, report_link(path, "../") if Path(os.path.normpath(folder.absolute() / path)).is_file() else "")
-        for name, path in sorted(state.last.reports.items())
+        for name, path in sorted(reports.items())
     ]
-
-
-def _gates(state: StackState) -> tuple[list[GateRow], list[str]]:
-    """The gates that were ever anything but PASS or SKIP, the newest trouble first; and the names of the others."""
-    # Most nights share one set of verdicts, so that few sets tell of all of them.
-    sets = {id(point.verdicts): point.verdicts for point in state.points}.values()
-    rows, steady = [], []
-    for code in dict.fromkeys(code for verdicts in sets for code in verdicts):
-        if not any(verdicts.get(code) in _TROUBLE for verdicts in sets):
-            steady.append(code)
-            continue
-        found = [point.verdicts.get(code) for point in state.points]
-        newest = next(number for number, verdict in enumerate(found) if verdict in _TROUBLE)
-        shapes = [verdict_shape(verdict) for verdict in reversed(found)]
-        rows.append((newest, GateRow(code, strip(shapes), _counted(found))))
-    return [row for _, row in sorted(rows, key=lambda row: (row[0], row[1].code))], sorted(steady)
-
-
-def _counted(verdicts: Sequence[Verdict | None]) -> str:
-    counted = Counter(verdict for verdict in verdicts if verdict is not None)
-    words = [f"{counted[verdict]} {verdict.value}" for verdict in Verdict if counted[verdict]]
-    return ", ".join(words) or "never judged"
 
 
 def _outcomes(outcomes: Iterable[Outcome]) -> str:

@@ -34,7 +34,7 @@ def test_after_the_first_night(tmp_path: Path) -> None:
     page, own = index(folder), stack(folder)
     assert "1 unchanged" in page.text
     assert "unchanged since 2025-12-01, 1 night 2025-12-01" in page.text
-    assert "2.8 GiB 40 s none" in page.text
+    assert "3.0 GB 40 s none 1 newer version within the spec's ranges" in page.text
     assert page.values("href") == ["stacks/torch-cu130.html"]
     assert "Gates through one night" in own.text
     assert "A trend needs two nights with an image." in own.text
@@ -61,7 +61,8 @@ def test_a_state_and_since_when(tmp_path: Path) -> None:
     text = index(page).text
     assert "1 failed 1 unchanged" in text
     assert (
-        "torch-cu130 000000000000 failed since 2025-12-05, 2 nights torch runs on the CPU. 2025-12-03" in text
+        "torch-cu130 000000000000 failed since 2025-12-05, 2 nights torch runs on the CPU. → Take the CUDA wheel. 2025-12-03"
+        in text
     )
     assert text.index("torch-cu130") < text.index("a-well"), "what needs attention comes first"
     own = stack(page).text
@@ -104,7 +105,7 @@ def test_a_change_is_one_line_in_the_table_and_explained_on_its_page(tmp_path: P
 
 def test_a_new_lock_is_no_drift(tmp_path: Path) -> None:
     page = written(tmp_path, night(), night(result(change=DRIFT, number=1), number=1))
-    assert "2025-12-02 new lock: breaking: cuda" in index(page).text
+    assert "2025-12-02 change: breaking: cuda" in index(page).text
     assert "2 unchanged" in stack(page).text
 
 
@@ -112,9 +113,9 @@ def test_a_new_lock_and_the_same_drift_after_it_are_two_changes(tmp_path: Path) 
     page = written(
         tmp_path, night(result(change=DRIFT)), night(result(outcome="drift", drift=DRIFT), number=1)
     )
-    assert re.findall(r"(drift|new lock) (2025-12-0\d) breaking", stack(page).text) == [
+    assert re.findall(r"(drift|change) (2025-12-0\d) breaking", stack(page).text) == [
         ("drift", "2025-12-02"),
-        ("new lock", "2025-12-01"),
+        ("change", "2025-12-01"),
     ]
 
 
@@ -294,8 +295,10 @@ def test_every_picture_has_words(tmp_path: Path) -> None:
 def test_an_index_of_many_stacks_stays_small(tmp_path: Path) -> None:
     page = written(tmp_path, *year(10, 92))
     # 200 stacks must stay below 1.5 MB, and a stack's row does not grow with the nights past these.
-    assert (page / "index.html").stat().st_size / 10 < 1_500_000 / 200 / 2
-    assert index(page).tags.count("tr") == 11
+    rows, nights, rest = (page / "index.html").read_text().partition('<section aria-labelledby="nights">')
+    assert len(rows.encode()) / 10 < 1_500_000 / 200 / 2
+    assert len((nights + rest).encode()) < 20_000
+    assert Page(rows + "</main></body></html>").tags.count("tr") == 11
 
 
 def test_a_folder_that_cannot_be_written_is_told_and_keeps_what_it_has(tmp_path: Path) -> None:
@@ -331,3 +334,65 @@ def test_reports_beside_a_page_are_linked_from_its_first_night_on(tmp_path: Path
         write_page(history, tmp_path / "page", now=NOW)
     shown = (tmp_path / "page/stacks/torch-cu130.html").read_text()
     assert '<a href="../../kept/night/torch-cu130/drift.md">drift.md</a>' in shown
+
+
+def test_a_night_whose_lock_could_not_be_honoured_hides_no_change(tmp_path: Path) -> None:
+    tampered = DRIFT.model_copy(update={"pins": (), "first_layer": None, "packages": DRIFT.packages[1:]})
+    page = written(
+        tmp_path,
+        night(number=0),
+        night(result(change=DRIFT, number=1), number=1),
+        night(result(change=tampered, outcome="spec-or-lock", number=2), number=2),
+    )
+    assert "2025-12-02 change: breaking: cuda 12.6 → 13.0" in index(page).text
+    assert "change 2025-12-03" not in stack(page).text
+
+
+def test_gates_are_counted_once(tmp_path: Path) -> None:
+    findings = (
+        finding("passes"),
+        finding("idle", Verdict.SKIP, applies=False, summary="No torch."),
+        finding("waits", Verdict.SKIP, summary="No GPU."),
+        finding("fails", Verdict.FAIL),
+    )
+    own = stack(written(tmp_path, night(result(findings=findings, outcome="failed", complete=False)))).text
+    assert "1 more gate passed whenever there was something to judge passes" in own
+    assert "1 more gate has nothing to judge in the newest night idle No torch." in own
+    assert "SKIP waits waits" not in own
+    assert "SKIP waits No GPU." in own
+
+
+def test_several_nights_of_one_day_are_told_by_their_time(tmp_path: Path) -> None:
+    page = written(
+        tmp_path,
+        night(number=0),
+        night(number=1),
+        night(result(change=DRIFT, number=1), number=1, id="again", started="2025-12-02T16:10:00Z"),
+    )
+    assert "2025-12-02 16:10 change: breaking" in index(page).text
+    assert "change 2025-12-02 16:10" in stack(page).text
+    assert "since 2025-12-01, 3 nights" in index(page).text, "of a day with one night the date is enough"
+
+
+def test_past_nights_are_listed_with_outcome_and_exit_code(tmp_path: Path) -> None:
+    failed = result(
+        outcome="failed", findings=(finding("torch-cuda", Verdict.FAIL),), reports={"scan.html": "r/1.html"}
+    )
+    (tmp_path / "page" / "r").mkdir(parents=True)
+    (tmp_path / "page" / "r" / "1.html").write_text("a report")
+    page = written(
+        tmp_path,
+        night(failed, result("other", outcome="drift"), number=0),
+        night(number=1),
+        night(result("other"), number=2, interrupted=True),
+    )
+    listed = index(page).text.partition(" Nights Night Exit code Took Stacks ")[2]
+    assert listed.startswith(
+        "2025-12-03 02:15 UTC 130 10 min 00 s 1 unchanged interrupted "
+        "2025-12-02 02:15 UTC 0 10 min 00 s 1 unchanged "
+        "2025-12-01 02:15 UTC 1 10 min 00 s 1 failed 1 drift"
+    ), listed
+    assert "exit code 130 stacks" in index(page).text
+    own = stack(page)
+    assert "2025-12-02 02:15 UTC unchanged 0 none kept 2025-12-01 02:15 UTC failed 1 scan.html" in own.text
+    assert "../r/1.html" in own.values("href")
