@@ -86,7 +86,7 @@ class LockedWheel(FrozenModel):
     name: str = Field(description="normalised name")
     version: str = Field(description="with its local label, for example 2.13.0+cpu")
     index: str = Field(description="index name; 'url' for a wheel that the spec names by URL")
-    file: str
+    file: str = Field(pattern=r"^[^/\\]+\.whl$", description="file name, without a folder")
     url: str | None = Field(default=None, description="only where the spec itself names the URL")
     sha256: Sha256
     size: int = Field(ge=0, description="bytes")

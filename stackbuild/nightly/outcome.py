@@ -13,7 +13,9 @@ from stackbuild.nightly.model import EXIT_OF_OUTCOME, Outcome
 _MOVED = frozenset({"base-tag-moved", "external-moved"})
 # Mistakes in how a night was called or where it runs, and an index that answers with something else, such as a
 # page to log in: they say nothing of a stack.
-_OF_THE_MACHINE = frozenset({"output-unwritable", "store-unusable", "history-unusable", "index-invalid"})
+_OF_THE_MACHINE = frozenset(
+    {"output-unwritable", "store-unusable", "history-unusable", "source-date-epoch-invalid", "index-invalid"}
+)
 
 
 def outcome_of_inputs(findings: Iterable[Finding]) -> Outcome:

@@ -202,3 +202,11 @@ def test_a_pipe_in_the_place_of_a_lock_is_told_and_not_waited_for(tmp_path: Path
     with pytest.raises(LockError, match="it is no file") as caught:
         read_lock(tmp_path / "a.lock")
     assert caught.value.code == "lock-unreadable"
+
+
+def test_a_wheel_that_is_no_plain_file_name_is_an_invalid_lock(tmp_path: Path) -> None:
+    path = tmp_path / "example.lock"
+    write_lock(path, lock())
+    (file, *_) = (found.file for found in lock().platforms["linux/amd64"].wheels)
+    path.write_text(path.read_text().replace(f'"{file}"', '"../../x-1-py3-none-any.whl"'))
+    assert _error(path).code == "lock-invalid"
