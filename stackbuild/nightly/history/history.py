@@ -155,6 +155,12 @@ class History:
         with self._database.reading():
             return self._records.points(_OF_SERIES, (name, of, of), _ALL if limit is None else limit)
 
+    def reports(self, stack: str, limit: int, *, platform: str = "") -> tuple[dict[str, str], ...]:
+        """What the newest nights of a stack wrote, name → path, in the order of :meth:`stack_trend`."""
+        name, of = storable(stack), storable(platform)
+        with self._database.reading():
+            return self._records.reports(_OF_SERIES, (name, of, of), limit)
+
     def result(self, stack: str, night: str, *, platform: str = "") -> StackNight | None:
         """One stack in the night of that id, or None; ``platform`` as in :meth:`stack_trend`."""
         name, of = storable(stack), storable(platform)

@@ -106,6 +106,15 @@ class Records:
         ).fetchall()
         return tuple(self._result(row) for row in rows)
 
+    def reports(
+        self, condition: str, parameters: tuple[object, ...], limit: int
+    ) -> tuple[dict[str, str], ...]:
+        """The reports of the results that meet an SQL condition, newest first."""
+        rows = self._database.execute(
+            f"SELECT r.reports {_FROM} WHERE {condition} ORDER BY r.night DESC LIMIT ?", (*parameters, limit)
+        )
+        return tuple(self._contents.read(reports) for (reports,) in rows)
+
     # internal ---------------------------------------------------------------
 
     def _add_result(self, night: int, result: StackNight) -> None:

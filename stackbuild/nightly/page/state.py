@@ -200,8 +200,7 @@ def state_of(
         older_changes=max(0, len(changed) - _MOST_CHANGES),
         trouble=tuple(Trouble(point, _cause(results.of(point))) for point in troubled),
         past=tuple(
-            (point, result.reports if (result := results.of(point)) is not None else {})
-            for point in points[:_MOST_PAST]
+            zip(points, history.reports(series.stack, _MOST_PAST, platform=series.platform), strict=False)
         ),
     )
 
