@@ -147,8 +147,10 @@ class Drift(FrozenModel):
         """What a reader must know beside the findings."""
         rows = [("levels", ", ".join(self.levels))]
         if self.first_layer is not None:
-            inputs = ", ".join(self.first_layer.inputs) or "all inputs are the same"
-            rows.append(("first layer", f"{self.first_layer.number}, {self.first_layer.maker}: {inputs}"))
+            layer = self.first_layer
+            same = "all inputs are the same" if layer.inputs_known else "which inputs differ is not known"
+            place = f"{layer.number}, {layer.maker}" if layer.maker else str(layer.number)
+            rows.append(("first layer", f"{place}: {', '.join(layer.inputs) or same}"))
         rows.extend(("metadata", text) for text in self.metadata)
         rows.extend(("unknown", sentence) for sentence in self.unknown[:5])
         return tuple(rows)

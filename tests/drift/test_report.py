@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from stackbuild.drift.model import Drift, FileChange, PackageChange, Side
+from stackbuild.drift.findings import layer_text
+from stackbuild.drift.model import Drift, FileChange, LayerChange, PackageChange, Side
+from stackbuild.nightly.comparing import told
+from stackbuild.nightly.page.changes import change_line
 from stackbuild.reports.drift_console import render_drift
 from stackbuild.reports.drift_markdown import render_drift_markdown
 from stackbuild.reports.drift_summary import NOBODY, outcome, owned_files
@@ -91,6 +94,14 @@ def test_images_whose_difference_cannot_be_told_are_never_the_same() -> None:
         before=side("a"), after=side("b"), levels=("pins",), undetailed=True, unknown=("It is gone.",)
     )
     assert drift.differs
+    layer = LayerChange(number=7, maker="", before="sha256:1", after="sha256:2", inputs_known=False)
+    assert change_line(drift.model_copy(update={"first_layer": layer})) == "from layer 7; details unknown"
+    assert ("first layer", "7: which inputs differ is not known") in drift.model_copy(
+        update={"first_layer": layer}
+    ).headline
+    assert layer_text(layer) == "layer 7 from the bottom"
+    line = told(drift.model_copy(update={"first_layer": layer}))
+    assert line == "layer 7 is the first that is not the same; what differs is not known"
     for text in (render_drift(drift, colour=False), render_drift_markdown(drift)):
         assert "DRIFT" in text
         assert "the digests differ; details unknown" in text

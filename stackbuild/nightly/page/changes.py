@@ -94,7 +94,10 @@ def change_line(drift: Drift) -> str:
     if files and not any(parts):
         parts.append(files[0].path if len(files) == 1 else f"{len(files):,} files, first {files[0].path}")
     if drift.first_layer is not None:
-        parts.append(f"from layer {drift.first_layer.number}, {drift.first_layer.maker}")
+        made_by = f", {drift.first_layer.maker}" if drift.first_layer.maker else ""
+        parts.append(f"from layer {drift.first_layer.number}{made_by}")
+    if drift.undetailed:
+        parts.append("details unknown")
     line = "; ".join(part for part in parts if part)
     if not line:
         line = (
