@@ -39,6 +39,7 @@ def writing(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EPIPE):
+            error.filename = error.filename or str(path)  # writing alone does not say what was written
             raise
         from stackbuild.errors import UsageError
 

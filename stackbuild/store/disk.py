@@ -15,7 +15,11 @@ _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 @contextmanager
 def disk_full_as_error(where: Path) -> Iterator[None]:
-    """Turn "no space left" and "quota exceeded" into a BuildError with code ``disk-full``."""
+    """Turn "no space left" and "quota exceeded" into a BuildError with code ``disk-full``.
+
+    Args:
+        where: What is told where the error names no file.
+    """
     try:
         yield
     except OSError as error:
@@ -24,7 +28,7 @@ def disk_full_as_error(where: Path) -> Iterator[None]:
         raise BuildError(
             f"the disk is full: {error.strerror}",
             code="disk-full",
-            where=str(where),
+            where=str(error.filename or where),
             do="Free some space, or run `stackbuild store evict`; nothing half-written was kept.",
         ) from error
 

@@ -125,6 +125,7 @@ def test_a_night_is_told_where_its_junit_cannot_be_written(
     assert run(["nightly", "a", "-q", "--junit", "/dev/full"]) == 4
     shown = capsys.readouterr()
     assert "spec-or-lock" in shown.out
+    assert "The disk is full: /dev/full" in shown.err
     assert "[disk-full]" in shown.err
 
 
