@@ -91,7 +91,10 @@ def parse_page(body: bytes, content_type: str, url: str) -> tuple[IndexFile, ...
         ValueError: It is neither JSON nor HTML of a package index.
     """
     if content_type.partition(";")[0].strip().lower().endswith("json"):
-        return tuple(_json_files(body, url))
+        try:
+            return tuple(_json_files(body, url))
+        except (KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise ValueError(f"its JSON has another form: {error}") from error
     parser = _Links()
     parser.feed(body.decode("utf-8", errors="replace"))
     files = tuple(_html_file(text, attributes, parser.base or url) for attributes, text in parser.links)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -133,8 +133,12 @@ class RegistryClient:
             NotJudgedError: As ``resolve``.
         """
         digest = reference if reference.startswith("sha256:") else None
-        found = self._document(self.endpoint(image), f"manifests/{reference}", {"Accept": _ACCEPT}, digest)
-        return None if isinstance(found, requests.Response) else found
+        endpoint = self.endpoint(image)
+        found = self._document(endpoint, f"manifests/{reference}", {"Accept": _ACCEPT}, digest)
+        if isinstance(found, requests.Response):
+            return None
+        _parsed(endpoint, found[0])
+        return found
 
     def manifest(self, image: str, digest: str) -> dict[str, Any]:
         """A manifest or index, checked against its digest.
@@ -189,9 +193,13 @@ class RegistryClient:
         document = _parsed(endpoint, body)
         digest = f"sha256:{hashlib.sha256(body).hexdigest()}"
         media_type = str(document.get("mediaType") or content_type)
+        if not {"manifests", "config"} & set(document) and document.get("schemaVersion") != 1:
+            raise _not_its_answer(endpoint, "it is neither a manifest nor an index")
         if "manifests" in document:
             return ResolvedImage(
-                digest, media_type if media_type == DOCKER_INDEX else OCI_INDEX, _platforms(document)
+                digest,
+                media_type if media_type == DOCKER_INDEX else OCI_INDEX,
+                _platforms(endpoint, document),
             )
         if "config" not in document:
             raise LockError(
@@ -201,7 +209,11 @@ class RegistryClient:
                 where=f"{endpoint.reference}@{digest}",
                 do="Choose a newer tag, or push the image again with a current engine.",
             )
-        config = self.config(image, str(document["config"]["digest"]))
+        try:
+            config_digest = str(document["config"]["digest"])
+        except (KeyError, TypeError) as error:
+            raise _not_its_answer(endpoint, "its manifest names no configuration") from error
+        config = self.config(image, config_digest)
         platform = f"{config.get('os', 'linux')}/{config.get('architecture', '')}"
         return ResolvedImage(
             digest, media_type if media_type == DOCKER_MANIFEST else OCI_MANIFEST, {platform: digest}
@@ -281,9 +293,16 @@ class RegistryClient:
             return ()
 
 
-def _platforms(index: Mapping[str, Any]) -> dict[str, str]:
+def _platforms(endpoint: Endpoint, index: Mapping[str, Any]) -> dict[str, str]:
+    try:
+        return _named_platforms(index["manifests"])
+    except (KeyError, TypeError, AttributeError) as error:
+        raise _not_its_answer(endpoint, "its index has no list of manifests") from error
+
+
+def _named_platforms(entries: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     platforms: dict[str, str] = {}
-    for entry in index["manifests"]:
+    for entry in entries:
         platform = entry.get("platform") or {}
         system, architecture = platform.get("os", ""), platform.get("architecture", "")
         if system in ("", "unknown") or architecture in ("", "unknown"):
@@ -297,14 +316,20 @@ def _platforms(index: Mapping[str, Any]) -> dict[str, str]:
 def _parsed(endpoint: Endpoint, body: bytes) -> dict[str, Any]:
     try:
         document = json.loads(body)
-    except ValueError as error:
-        raise NotJudgedError(
-            "the registry's answer is not JSON",
-            code="registry-unreachable",
-            where=endpoint.reference,
-            do="Something between here and the registry answers in its place; check proxy and mirror.",
-        ) from error
-    return cast(dict[str, Any], document) if isinstance(document, dict) else {}
+    except (ValueError, RecursionError) as error:
+        raise _not_its_answer(endpoint, "it is not JSON") from error
+    if not isinstance(document, dict):
+        raise _not_its_answer(endpoint, "it is not a JSON object")
+    return cast(dict[str, Any], document)
+
+
+def _not_its_answer(endpoint: Endpoint, why: str) -> NotJudgedError:
+    return NotJudgedError(
+        f"the registry's answer is none of a registry: {why}",
+        code="registry-unreachable",
+        where=endpoint.reference,
+        do="Something between here and the registry answers in its place; check proxy and mirror.",
+    )
 
 
 def _chunks(endpoint: Endpoint, response: requests.Response) -> Iterator[bytes]:

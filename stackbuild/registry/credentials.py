@@ -85,7 +85,7 @@ def authorization(
         )
     response.raise_for_status()
     body = response.json()
-    token = body.get("token") or body.get("access_token")
+    token = (body.get("token") or body.get("access_token")) if isinstance(body, dict) else None
     return f"Bearer {token}" if token else None
 
 

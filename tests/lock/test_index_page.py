@@ -110,3 +110,18 @@ def test_what_is_no_page_of_an_index_is_not_taken_for_one_without_files(body: by
 def test_a_project_may_have_no_files(body: bytes) -> None:
     files = parse_page(body, "text/html", "https://i.example/simple/torch/")
     assert not [file for file in files if file.is_wheel]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"null",
+        b"[" * 100_000,
+        b'{"files": [3]}',
+        b'{"files": [{}]}',
+        b'{"files": [{"filename": "a", "url": 3}]}',
+    ],
+)
+def test_json_of_another_form_is_no_page(body: bytes) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011 - its words are the caller's detail
+        parse_page(body, JSON_TYPE, "https://i.example/simple/torch/")

@@ -189,8 +189,31 @@ def test_a_digest_that_is_gone(client: RegistryClient) -> None:
 
 def test_a_login_page_in_the_registrys_place(registry: MemoryRegistry, client: RegistryClient) -> None:
     registry.server.misbehave("manifests", Misbehaviour(replace=b"<html>Please log in</html>"))
-    with pytest.raises(NotJudgedError, match="not JSON"):
+    with pytest.raises(NotJudgedError, match="is not JSON"):
         client.resolve("nvidia/cuda", "latest")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"null",
+        b"[]",
+        b"{}",
+        b"[" * 100_000,
+        b'{"manifests": null}',
+        b'{"manifests": [3]}',
+        b'{"manifests": [{"platform": {"os": "linux", "architecture": "amd64"}}]}',
+        b'{"config": null}',
+        b'{"config": {}}',
+    ],
+)
+def test_json_that_is_no_manifest_is_no_word_of_the_image(
+    registry: MemoryRegistry, client: RegistryClient, answer: bytes
+) -> None:
+    registry.server.misbehave("manifests", Misbehaviour(replace=answer))
+    with pytest.raises(NotJudgedError) as caught:
+        client.resolve("nvidia/cuda", "latest")
+    assert caught.value.code == "registry-unreachable"
 
 
 def _login(registry: MemoryRegistry, secret: str = "hush") -> dict[str, Any]:
