@@ -188,7 +188,7 @@ def test_nothing_is_tagged_when_a_gate_fails(project: Project, capfd: pytest.Cap
     assert verdicts["dependencies-consistent"] == "FAIL"
     # What was found stays readable beside the image.
     assert run(["inspect", f"{project.repository}@{report['digest']}", "--remote"]) == 0
-    assert "verification  FAIL" in capfd.readouterr().out
+    assert "  verification   FAIL" in capfd.readouterr().out
 
 
 def test_an_image_on_top_of_a_stack_is_not_published_as_the_stack(
