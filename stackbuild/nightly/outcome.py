@@ -11,10 +11,13 @@ from stackbuild.nightly.model import EXIT_OF_OUTCOME, Outcome
 
 # An input that moved while what is locked can still be had: the lock is honoured, yet tomorrow's lock differs.
 _MOVED = frozenset({"base-tag-moved", "external-moved"})
-# Mistakes in how a night was called or where it runs, and an index that answers with something else, such as a
-# page to log in: they say nothing of a stack.
+# Mistakes in how a night was called or where it runs, and an index or a registry that answers with something else,
+# such as a page to log in: they say nothing of a stack.
 _OF_THE_MACHINE = frozenset(
-    {"output-unwritable", "store-unusable", "history-unusable", "source-date-epoch-invalid", "index-invalid"}
+    {
+        *("output-unwritable", "store-unusable", "history-unusable", "source-date-epoch-invalid"),
+        *("index-invalid", "registry-failed"),
+    }
 )
 
 

@@ -49,6 +49,7 @@ def test_inputs(findings: list[Finding], outcome: Outcome, exit_code: int) -> No
         (UsageError("x", code="output-unwritable"), "not-judged", "ERROR"),
         (UsageError("x", code="source-date-epoch-invalid"), "not-judged", "ERROR"),
         (LockError("x", code="index-invalid"), "not-judged", "ERROR"),
+        (LockError("x", code="registry-failed"), "not-judged", "ERROR"),
         (BuildError("x", code="disk-full"), "build-failed", "FAIL"),
         (NotJudgedError("x", code="engine-died"), "not-judged", "ERROR"),
         (ScanError("x", code="layer-unreadable"), "not-judged", "ERROR"),
