@@ -41,7 +41,7 @@ def test_what_passed_is_tagged_with_everything_attached(
     project: Project, capfd: pytest.CaptureFixture[str]
 ) -> None:
     project.build("1")
-    assert run(["verify", project.name, "-q"]) == 0
+    assert run(["build", project.name, "--locked", "--verify", "-q"]) == 0
     begun = datetime.now(UTC)
     capfd.readouterr()
     assert run(["publish", project.name, project.repository, "--format", "json"]) == 0
