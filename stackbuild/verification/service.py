@@ -29,7 +29,7 @@ _SERVICE_FLAG = "--service"
 _REQUESTS_LIMIT = 300.0
 _EXIT_TIMEOUT = 3.0
 _LOG_KEPT = 16_000
-_GONE = ("engine-refused", "container-start-failed")
+_GONE = ("engine-refused", "container-start-failed", "container-ended")
 
 
 def ask_service(
