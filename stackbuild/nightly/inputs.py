@@ -12,12 +12,10 @@ from stackbuild.lock.index_metadata import MetadataReader
 from stackbuild.lock.index_sources import Indexes, PageCache
 from stackbuild.lock.model import ImageBaseLock, Lock, PlatformLock
 from stackbuild.lock.wheels_uv import default_index_url
-from stackbuild.nightly.inputs_apt_lists import AptLists
 from stackbuild.nightly.inputs_base import check_external_image, check_image_base
 from stackbuild.nightly.inputs_deb_lists import all_debs, read_deb_lists
 from stackbuild.nightly.inputs_debs import DebCheck
 from stackbuild.nightly.inputs_probe import Probe
-from stackbuild.nightly.inputs_repositories import locked_repositories
 from stackbuild.nightly.inputs_wheels import WheelCheck
 from stackbuild.nightly.outcome import finding_of_error
 from stackbuild.progress import Observer
@@ -135,24 +133,17 @@ class _Asking:
         ).run()
 
     def _debs(self, platform: Platform, lock: PlatformLock) -> Iterable[Finding]:
-        repositories = locked_repositories(
+        lists = read_deb_lists(
             self.stack.spec,
             lock,
             platform,
             site=self.site,
             store=self.store,
             engine=self.engine,
+            http=self.http,
             observer=self.observer,
         )
-        lists = read_deb_lists(
-            lock,
-            platform.partition("/")[2],
-            repositories,
-            site=self.site,
-            lists=AptLists(self.http, self.store, self.observer),
-            http=self.http,
-        )
-        check = DebCheck(lock, repositories, lists, site=self.site, probe=self.probe, http=self.http)
+        check = DebCheck(lock, lists, site=self.site, probe=self.probe, http=self.http)
         return check.run()
 
 

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from stackbuild.engine.docker_engine import Engine
 from stackbuild.errors import LockError, NotJudgedError, StackbuildError
 from stackbuild.lock.apt_sources import AptRepository, at_mirrors
 from stackbuild.lock.deb_versions import compare_deb_versions, deb_version_key
 from stackbuild.lock.model import BootstrapBaseLock, LockedDeb, PlatformLock
 from stackbuild.nightly.inputs_apt_lists import AptLists, ListedDeb
+from stackbuild.nightly.inputs_repositories import locked_repositories
+from stackbuild.progress import Observer
 from stackbuild.site_config import SiteConfig
+from stackbuild.spec.model import Platform, StackSpec
 from stackbuild.store.http import HttpClient
 from stackbuild.store.parallel import in_parallel
+from stackbuild.store.store import Store
 
 _AT_A_TIME = 8
 
@@ -22,11 +27,13 @@ class DebLists:
     """What the repositories of a platform list today of its debs, and which could not be read.
 
     Attributes:
+        repositories: The base's own repositories and those of the spec's ``apt-sources``.
         listed: Package name to what is listed of it.
         read: Names of the repositories of which at least one suite was read.
         failed: Errors by repository name; a suite that is gone is a LockError.
     """
 
+    repositories: tuple[AptRepository, ...]
     listed: Mapping[str, tuple[ListedDeb, ...]]
     read: frozenset[str]
     failed: Mapping[str, StackbuildError]
@@ -54,24 +61,37 @@ def all_debs(lock: PlatformLock) -> tuple[tuple[LockedDeb, str], ...]:
 
 
 def read_deb_lists(
+    spec: StackSpec,
     lock: PlatformLock,
-    architecture: str,
-    repositories: Sequence[AptRepository],
+    platform: Platform,
     *,
     site: SiteConfig,
-    lists: AptLists,
+    store: Store,
+    engine: Engine | None,
     http: HttpClient,
+    observer: Observer,
 ) -> DebLists:
-    """Read the lists of all suites, several at a time.
+    """Read the lists of all suites that a platform's debs were locked from, several at a time.
 
     Args:
-        lock: Whose debs are looked for.
-        architecture: Debian's name, for example ``amd64``.
-        repositories: What the base and the spec name.
-        site: Its mirrors take their places.
-        lists: Reads one suite.
-        http: The client that ``lists`` uses; it is stopped when the run is interrupted.
+        spec: The spec.
+        lock: The platform's lock.
+        platform: The platform.
+        site: Its mirrors take the repositories' places.
+        store: Keeps the lists, for as long as their release stays what it is.
+        engine: Reads the sources of an image base; None leaves those out.
+        http: Asks the repositories; it is stopped when the run is interrupted.
+        observer: Told of progress.
+
+    Raises:
+        LockError: As ``locked_repositories``.
+        NotJudgedError: As ``locked_repositories``.
     """
+    repositories = locked_repositories(
+        spec, lock, platform, site=site, store=store, engine=engine, observer=observer
+    )
+    lists = AptLists(http, store, observer)
+    architecture = platform.partition("/")[2]
     names = frozenset(deb.name for deb, _ in all_debs(lock))
     wanted = {deb.repository for deb, _ in all_debs(lock)}
     pairs = [
@@ -99,4 +119,4 @@ def read_deb_lists(
         was_read.add(name)
         for item in answer:
             listed[item.name] = (*listed.get(item.name, ()), item)
-    return DebLists(listed, frozenset(was_read), failed)
+    return DebLists(repositories, listed, frozenset(was_read), failed)

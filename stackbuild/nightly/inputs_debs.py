@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from stackbuild.counting import counted, share
 from stackbuild.errors import NotJudgedError, StackbuildError
 from stackbuild.findings import Finding, Verdict
-from stackbuild.lock.apt_sources import AptRepository, repository_uris
+from stackbuild.lock.apt_sources import repository_uris
 from stackbuild.lock.deb_files import SUPERSEDED, deb_candidates
 from stackbuild.lock.model import LockedDeb, PlatformLock
 from stackbuild.nightly.inputs_apt_lists import ListedDeb
@@ -29,8 +29,7 @@ class DebCheck:
 
     Args:
         lock: Its debs are checked.
-        repositories: What the base and the spec name.
-        lists: What the repositories list today.
+        lists: The repositories, and what they list today.
         site: Mirrors and snapshot archive.
         probe: Asks pools and snapshot for what is not listed.
         http: The client; it is stopped when the run is interrupted.
@@ -39,7 +38,6 @@ class DebCheck:
     def __init__(
         self,
         lock: PlatformLock,
-        repositories: Sequence[AptRepository],
         lists: DebLists,
         *,
         site: SiteConfig,
@@ -47,7 +45,7 @@ class DebCheck:
         http: HttpClient,
     ) -> None:
         self._debs = all_debs(lock)
-        self._uris = repository_uris(repositories, site.repositories)
+        self._uris = repository_uris(lists.repositories, site.repositories)
         self._lists = lists
         self._site = site
         self._probe = probe

@@ -17,9 +17,7 @@ from stackbuild.findings import Finding, Verdict
 from stackbuild.lock.image_base import lock_image_base
 from stackbuild.lock.index_sources import PageCache
 from stackbuild.lock.model import ImageBaseLock, Lock, PlatformLock
-from stackbuild.nightly.inputs_apt_lists import AptLists
 from stackbuild.nightly.inputs_deb_lists import all_debs, read_deb_lists
-from stackbuild.nightly.inputs_repositories import locked_repositories
 from stackbuild.nightly.model import NewerVersion
 from stackbuild.nightly.newer_judge import LockJudge
 from stackbuild.nightly.newer_wheels import newer_wheels
@@ -173,22 +171,15 @@ class _Search:
     def _debs(self, platform: Platform, lock: PlatformLock) -> Iterator[NewerVersion]:
         if not all_debs(lock):
             return
-        repositories = locked_repositories(
+        lists = read_deb_lists(
             self.stack.spec,
             lock,
             platform,
             site=self.site,
             store=self.store,
             engine=self.engine,
-            observer=self.observer,
-        )
-        lists = read_deb_lists(
-            lock,
-            platform.partition("/")[2],
-            repositories,
-            site=self.site,
-            lists=AptLists(self.http, self.store, self.observer),
             http=self.http,
+            observer=self.observer,
         )
         for deb, _ in all_debs(lock):
             newer = lists.superseding(deb)
