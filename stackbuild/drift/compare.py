@@ -7,21 +7,17 @@ from stackbuild.drift.files import compare_files
 from stackbuild.drift.findings import drift_findings
 from stackbuild.drift.first_layer import first_layer
 from stackbuild.drift.image_subject import image_subject
-from stackbuild.drift.lock_subject import lock_subject
 from stackbuild.drift.metadata import metadata_differences
 from stackbuild.drift.model import Drift, Level
 from stackbuild.drift.packages import compare_packages
 from stackbuild.drift.pins import compare_pins
 from stackbuild.drift.replaced import replaced_packages, with_replaced
-from stackbuild.drift.sbom_subject import sbom_subject
 from stackbuild.drift.subject import Subject
 from stackbuild.errors import NotJudgedError
-from stackbuild.lock.model import Lock
 from stackbuild.progress import Observer, SilentObserver
 from stackbuild.scan.scan import scan_of
 from stackbuild.scan.scan_image import scan_image
 from stackbuild.scan.sources.interface import ImageSource
-from stackbuild.spec.model import Platform
 from stackbuild.store.store import Store
 
 LEVELS: tuple[Level, ...] = ("pins", "packages", "files")
@@ -51,38 +47,6 @@ def compare_images(
     told = observer or SilentObserver()
     sides = [image_side(source, store=store, observer=told) for source in (before, after)]
     return compare_subjects(*sides, store=store, observer=told, level=level)
-
-
-def compare_locks(before: Lock, after: Lock, platform: Platform, *, level: Level = "packages") -> Drift:
-    """What differs between two locks on one platform.
-
-    Args:
-        before: The older one.
-        after: The newer one.
-        platform: For example linux/amd64; both must have it.
-        level: ``pins`` or ``packages``.
-
-    Raises:
-        LockError: ``platform-not-locked``.
-    """
-    return compare_subjects(lock_subject(before, platform), lock_subject(after, platform), level=level)
-
-
-def compare_sboms(
-    before: bytes, after: bytes, *, names: tuple[str, str] = ("before", "after"), level: Level = "packages"
-) -> Drift:
-    """What differs between two CycloneDX documents in JSON, ours or another tool's.
-
-    Args:
-        before: The older one's bytes.
-        after: The newer one's.
-        names: What to call them.
-        level: ``pins`` or ``packages``.
-
-    Raises:
-        NotJudgedError: ``sbom-unreadable``.
-    """
-    return compare_subjects(sbom_subject(before, names[0]), sbom_subject(after, names[1]), level=level)
 
 
 def image_side(source: ImageSource, *, store: Store | None, observer: Observer) -> Subject:

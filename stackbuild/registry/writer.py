@@ -215,10 +215,6 @@ class RegistryWriter:
             )
         return digest, answer.headers
 
-    def delete_manifest(self, image: str, digest: str) -> bool:
-        """Delete a manifest and every tag of it; False where the registry does not allow that or has none."""
-        return self._delete(image, digest)
-
     def delete_tag(self, image: str, tag: str) -> bool:
         """Delete a tag and leave what it names; False where the registry deletes nothing.
 

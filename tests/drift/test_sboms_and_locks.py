@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from stackbuild.drift.compare import compare_locks, compare_sboms, compare_subjects, image_side
+from stackbuild.drift.compare import compare_subjects, image_side
 from stackbuild.drift.lock_subject import lock_subject
 from stackbuild.drift.model import Drift
 from stackbuild.drift.sbom_subject import LARGEST, sbom_subject
@@ -37,6 +37,14 @@ from tests.support.nvidia_config import nvidia_configuration
 
 PLATFORM: Platform = "linux/amd64"
 STACKS = Path(__file__).parents[2] / "stacks"
+
+
+def compare_locks(before: Lock, after: Lock, platform: Platform) -> Drift:
+    return compare_subjects(lock_subject(before, platform), lock_subject(after, platform))
+
+
+def compare_sboms(before: bytes, after: bytes) -> Drift:
+    return compare_subjects(sbom_subject(before, "before"), sbom_subject(after, "after"))
 
 
 def wheel(name: str, version: str, **more: Any) -> LockedWheel:

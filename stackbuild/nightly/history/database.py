@@ -91,10 +91,6 @@ class Database:
             self._patiently("BEGIN IMMEDIATE")
             try:
                 yield
-            except BaseException:
-                self._undo()
-                raise
-            try:
                 self._connection.execute("COMMIT")
             except BaseException:
                 self._undo()
