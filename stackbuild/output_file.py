@@ -64,19 +64,37 @@ def require_folder(folder: Path) -> None:
         Path(temporary).unlink()
 
 
+def replace_file(path: Path, data: bytes, *, mode: int, durable: bool = False) -> None:
+    """Put a complete file in the place of what is there; a failure leaves that as it was.
+
+    Args:
+        path: Where; its folder is there.
+        data: All of its content.
+        mode: Its permissions, since a temporary file is private.
+        durable: Wait until the content is on the disk.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(data)
+            if durable:
+                stream.flush()
+                os.fsync(stream.fileno())
+        Path(temporary).chmod(mode)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
 def _write_file(path: Path, data: bytes) -> None:
     if path.exists() and not path.is_file():
         path.write_bytes(data)
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(data)
-        umask = os.umask(0)
-        os.umask(umask)
-        Path(temporary).chmod(0o666 & ~umask)  # as open() would have made it
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    umask = os.umask(0)
+    os.umask(umask)
+    replace_file(path, data, mode=0o666 & ~umask)  # as open() would have made it

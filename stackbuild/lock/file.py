@@ -9,9 +9,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
-import os
 import shlex
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,6 +18,7 @@ from pydantic import BaseModel, ValidationError
 
 from stackbuild.errors import LockError
 from stackbuild.lock.model import BootstrapBaseLock, Lock, PlatformLock
+from stackbuild.output_file import replace_file
 from stackbuild.spec.model import StackSpec
 from stackbuild.spec.requirements_input import lock_inputs_sha256
 
@@ -59,18 +58,7 @@ def write_lock(path: Path, lock: Lock) -> bool:
     try:
         if path.is_file() and path.read_bytes() == data:
             return False
-        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            # mkstemp makes files private; a lock is shared like any source file.
-            Path(temporary).chmod(0o644)
-            Path(temporary).replace(path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+        replace_file(path, data, mode=0o644, durable=True)  # shared like any source file
     except OSError as error:
         raise LockError(
             f"the lock cannot be written: {error.strerror or error}",
