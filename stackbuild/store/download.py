@@ -62,12 +62,16 @@ class Download:
                 return self._once()
             except TransferError as error:
                 if not self.resumable:
-                    self.partial.unlink(missing_ok=True)
+                    self.begin_anew()
                 # A line that brings a little each time gets there: only tries that bring nothing count.
                 fruitless = 1 if _size(self.partial) > before else fruitless + 1
                 if self.http.retry.is_over(fruitless, error):
                     raise
                 self.http.pause(fruitless, error, self.note)
+
+    def begin_anew(self) -> None:
+        """Forget what has arrived; the file stays, since it is what others wait for."""
+        os.truncate(self.partial, 0)
 
     def _once(self) -> Measured:
         have = _size(self.partial)
@@ -101,15 +105,24 @@ class Download:
 
 
 @contextmanager
-def growing_file(path: Path, note: Callable[[str], None]) -> Iterator[None]:
-    """Hold a growing file against other processes; it may have moved away when the turn comes.
+def growing_file(path: Path, note: Callable[[str], None], *, keep: bool) -> Iterator[None]:
+    """Hold a growing file against other threads and processes; it may have moved away when the turn comes.
 
-    The lock is on the file itself, so that no lock files pile up.
+    The lock is on the file itself, so that no lock files pile up. Whoever holds it may write the file, cut it
+    and move it away, but must not put another in its place: that one would not be locked.
+
+    Args:
+        path: The file; made when it is not there.
+        note: Told of waiting.
+        keep: Whether what has arrived stays when the block ends without moving it away; an empty file never does.
     """
-    with disk_full_as_error(path):
-        handle = _locked(path, note)
-        with handle:
+    with disk_full_as_error(path), _locked(path, note) as handle:
+        try:
             yield
+        finally:
+            # Once this file has moved away, the one of this name is another's, who may be writing it.
+            if _lies_at(path, handle) and not (keep and path.stat().st_size):
+                path.unlink()
 
 
 def _locked(path: Path, note: Callable[[str], None]) -> IO[bytes]:
@@ -120,9 +133,16 @@ def _locked(path: Path, note: Callable[[str], None]) -> IO[bytes]:
         except BlockingIOError:
             note("another process is fetching it; waiting")
             fcntl.flock(handle, fcntl.LOCK_EX)
-        if path.exists() and os.fstat(handle.fileno()).st_ino == path.stat().st_ino:
+        if _lies_at(path, handle):
             return handle
-        handle.close()  # the other process finished it and moved it away
+        handle.close()  # the other finished it and moved it away
+
+
+def _lies_at(path: Path, handle: IO[bytes]) -> bool:
+    try:
+        return os.path.samestat(path.stat(), os.fstat(handle.fileno()))
+    except FileNotFoundError:
+        return False
 
 
 def _measure(path: Path) -> Measured:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import stat
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
@@ -48,7 +49,7 @@ def usage(root: Path) -> tuple[Usage, ...]:
     """Measure the store, one row per kind of content."""
     rows = []
     for kind in ("blobs", "layers", "records", "partial", "tmp"):
-        sizes = [path.stat().st_size for path in _files(root / kind)]
+        sizes = [status.st_size for _, status in _files(root / kind)]
         rows.append(Usage(kind, len(sizes), sum(sizes)))
     return tuple(rows)
 
@@ -63,7 +64,7 @@ def evict(root: Path, *, max_bytes: int | None) -> Evicted:
         NotJudgedError: Another process is using the store (code ``store-in-use``).
     """
     with ExitStack() as held:
-        for path in _files(root / "locks"):
+        for path, _ in _files(root / "locks"):
             handle = held.enter_context(path.open("a+", encoding="ascii"))
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -78,24 +79,38 @@ def evict(root: Path, *, max_bytes: int | None) -> Evicted:
 
 def _evict(root: Path, max_bytes: int | None) -> Evicted:
     files = removed = 0
-    for path in _files(root / "tmp"):
+    for path, status in _files(root / "tmp"):
         owner = path.name.partition("-")[0]
         if not owner.isdigit() or not Path("/proc", owner).exists() or int(owner) == os.getpid():
-            files, removed = files + 1, removed + _remove(path)
+            path.unlink(missing_ok=True)
+            files, removed = files + 1, removed + status.st_size
     if max_bytes is None:
-        for path in (*_files(root / "records"), *_files(root / "partial")):
-            files, removed = files + 1, removed + _remove(path)
-    entries = [*_files(root / "blobs"), *_files(root / "layers", suffix=".tar"), *_files(root / "partial")]
-    used = sorted((path.stat().st_atime_ns, str(path), path) for path in entries)
-    left = sum(path.stat().st_size for path in entries)
-    for _, _, path in used:
+        for path, status in _files(root / "records"):
+            path.unlink(missing_ok=True)
+            files, removed = files + 1, removed + status.st_size
+    growing = [found for found in _files(root / "partial") if not _is_held(found[0])]
+    entries = [*_files(root / "blobs"), *_files(root / "layers", suffix=".tar"), *growing]
+    left = sum(status.st_size for _, status in entries)
+    for path, status in sorted(entries, key=lambda found: (found[1].st_atime_ns, str(found[0]))):
         if max_bytes is not None and left <= max_bytes:
             break
         if path.suffix == ".tar":
             path.with_suffix(".json").unlink(missing_ok=True)
-        size = _remove(path)
-        files, removed, left = files + 1, removed + size, left - size
+        path.unlink(missing_ok=True)
+        files, removed, left = files + 1, removed + status.st_size, left - status.st_size
     return Evicted(files, removed, left)
+
+
+def _is_held(path: Path) -> bool:
+    """Whether somebody downloads into this file."""
+    try:
+        with path.open("rb") as stream:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except FileNotFoundError:  # it has just become a complete file
+        return True
+    return False
 
 
 def sweep(root: Path) -> list[str]:
@@ -104,7 +119,7 @@ def sweep(root: Path) -> list[str]:
     Who writes a file holds a lock on it, so this is safe beside processes of other containers and machines.
     """
     removed = []
-    for path in _files(root / "tmp"):
+    for path, _ in _files(root / "tmp"):
         with suppress(FileNotFoundError), path.open("rb") as stream:
             # Its writer locks a file just after it is made: a very young one is left alone.
             if time.time() - os.fstat(stream.fileno()).st_mtime < _YOUNG:
@@ -119,28 +134,31 @@ def sweep(root: Path) -> list[str]:
 
 
 def damaged(root: Path) -> Iterator[Damaged]:
-    """Hash every file and layer again, and yield those that are not what they are called."""
-    for path in _files(root / "blobs"):
-        measured = file_sha256(path)
-        if measured != path.name:
-            yield Damaged(path, path.name, measured)
-    for path in _files(root / "layers", suffix=".tar"):
-        beside = path.with_suffix(".json")
-        if not beside.exists():
-            continue  # a layer without its description is never handed out
-        expected = str(json.loads(beside.read_bytes())["diff-id"]).removeprefix("sha256:")
-        measured = file_sha256(path)
-        if measured != expected:
-            yield Damaged(path, expected, measured)
+    """Hash every file and layer again, and yield those that are not what they are called.
+
+    What another process removes meanwhile is passed by.
+    """
+    for path, _ in _files(root / "blobs"):
+        with suppress(FileNotFoundError):
+            measured = file_sha256(path)
+            if measured != path.name:
+                yield Damaged(path, path.name, measured)
+    for path, _ in _files(root / "layers", suffix=".tar"):
+        # A layer without its description is never handed out.
+        with suppress(FileNotFoundError):
+            description = path.with_suffix(".json").read_bytes()
+            expected = str(json.loads(description)["diff-id"]).removeprefix("sha256:")
+            measured = file_sha256(path)
+            if measured != expected:
+                yield Damaged(path, expected, measured)
 
 
-def _files(folder: Path, suffix: str = "") -> list[Path]:
-    if not folder.is_dir():
-        return []
-    return sorted(path for path in folder.rglob(f"*{suffix}") if path.is_file())
-
-
-def _remove(path: Path) -> int:
-    size = path.stat().st_size
-    path.unlink()
-    return size
+def _files(folder: Path, suffix: str = "") -> list[tuple[Path, os.stat_result]]:
+    """The files below a folder and what they are now; others may add and remove some meanwhile."""
+    found = []
+    for path in sorted(folder.rglob(f"*{suffix}")):
+        with suppress(FileNotFoundError):
+            status = path.stat()
+            if stat.S_ISREG(status.st_mode):
+                found.append((path, status))
+    return found

@@ -112,12 +112,13 @@ class _Fetch:
         refused: list[str] = []
         for candidate in request.candidates:
             path = _local_path(candidate)
+            if path is not None and not path.is_file():
+                refused.append(f"{candidate}: no such file")
+                continue
             try:
                 return self._copied(path) if path is not None else self._downloaded(candidate)
             except RefusedError as error:
                 refused.append(f"{without_credentials(candidate)}: {error}")
-            except FileNotFoundError:
-                refused.append(f"{candidate}: no such file")
             except (LockError, NotJudgedError) as error:
                 failures.append(error)
         for code in _GRAVEST_FIRST:
@@ -160,24 +161,20 @@ class _Fetch:
         request = self.request
         key = request.sha256 or request.stated
         partial = self.store.partial(key or f"{os.getpid()} {threading.get_ident()} {url}")
-        with growing_file(partial, self._note):
-            try:
-                if (there := self._stored()) is not None:
-                    return there
-                return self._checked(
-                    Download(
-                        http=self.http,
-                        url=url,
-                        partial=partial,
-                        size=request.size,
-                        resumable=key is not None,
-                        advance=lambda done, total: self.observer.advance(request.name, done, total),
-                        note=self._note,
-                    )
+        with growing_file(partial, self._note, keep=key is not None):
+            if (there := self._stored()) is not None:
+                return there
+            return self._checked(
+                Download(
+                    http=self.http,
+                    url=url,
+                    partial=partial,
+                    size=request.size,
+                    resumable=key is not None,
+                    advance=lambda done, total: self.observer.advance(request.name, done, total),
+                    note=self._note,
                 )
-            finally:
-                if key is None or (partial.exists() and partial.stat().st_size == 0):
-                    partial.unlink(missing_ok=True)
+            )
 
     def _checked(self, download: Download) -> Path:
         request, wrong = self.request, list[Measured]()
@@ -193,7 +190,7 @@ class _Fetch:
             changed = classify_wrong_transfers(wrong, request.size) == "artifact-changed"
             if changed and request.sha256 is None:
                 return self.store.adopt(download.partial, got.sha256)
-            download.partial.unlink()
+            download.begin_anew()
             if changed:
                 raise self._changed(download.url, got)
             if len(wrong) >= _WHOLE_TRIES:

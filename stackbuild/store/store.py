@@ -312,11 +312,10 @@ class Store:
     def _intact(self, path: Path, sha256: str, *, size: int | None = None) -> bool:
         try:
             status = path.stat()
+            intact = status.st_mtime_ns == STAMP_NS or file_sha256(path) == sha256
         except FileNotFoundError:
             return False
-        if (size is not None and status.st_size != size) or (
-            status.st_mtime_ns != STAMP_NS and file_sha256(path) != sha256
-        ):
+        if not intact or (size is not None and status.st_size != size):
             path.unlink(missing_ok=True)
             return False
         with contextlib.suppress(PermissionError, FileNotFoundError):  # a store shared read-only still serves

@@ -14,7 +14,7 @@ import pytest
 
 from stackbuild.errors import BuildError, LockError, NotJudgedError, StackbuildError
 from stackbuild.progress import SilentObserver
-from stackbuild.store.download import Measured
+from stackbuild.store.download import Measured, growing_file
 from stackbuild.store.fetch import FetchRequest, classify_wrong_transfers, fetch_all
 from stackbuild.store.http import HttpClient, RetryPolicy
 from stackbuild.store.store import Store
@@ -287,6 +287,53 @@ def test_two_runs_fetching_one_file_fetch_it_once(server: LoopbackServer, store:
         thread.join(10)
     assert results[0] == results[1]
     assert len(server.requested("/a")) == 1
+
+
+def test_many_names_of_one_content_are_fetched_once(store: Store, tmp_path: Path) -> None:
+    content = b"x" * 1000
+    sha256 = hashlib.sha256(content).hexdigest()
+    with LoopbackServer(lambda asked: Response(body=content)) as server:
+        for turn in range(20):  # each was a race that one in two lost
+            wanted = [FetchRequest(f"a{n}", (f"{server.url}/{turn}/a{n}",), sha256, 1000) for n in range(16)]
+            store = Store(tmp_path / str(turn))
+            paths = fetch_all(wanted, store, observer=SilentObserver(), jobs=16, http=HTTP)
+            assert {path.read_bytes() for path in paths.values()} == {content}
+            assert len(server.requested(f"^/{turn}/")) == 1
+            assert list((store.root / "partial").iterdir()) == []
+
+
+def test_who_is_done_with_a_growing_file_leaves_the_next_one_alone(tmp_path: Path) -> None:
+    path = tmp_path / "growing"
+    with growing_file(path, print, keep=False):
+        path.rename(tmp_path / "whole")
+        path.touch()  # by another, who has just begun
+    assert path.exists()
+
+
+@pytest.mark.parametrize(
+    ("keep", "content", "stays"), [(True, b"x", True), (True, b"", False), (False, b"x", False)]
+)
+def test_what_stays_of_a_growing_file(tmp_path: Path, keep: bool, content: bytes, stays: bool) -> None:
+    path = tmp_path / "growing"
+    with growing_file(path, print, keep=keep):
+        path.write_bytes(content)
+    assert path.exists() == stays
+
+
+def test_a_download_begins_anew_in_the_file_that_others_wait_for(
+    server: LoopbackServer, store: Store
+) -> None:
+    server.misbehave("/a", Misbehaviour(replace=b"w" * len(CONTENT), times=1))
+    files = set[int]()
+
+    class Watch(SilentObserver):
+        def advance(self, name: str, done: int, total: int | None, unit: str = "bytes") -> None:
+            files.add(store.partial(SHA256).stat().st_ino)
+
+    paths = fetch_all([request(server)], store, observer=Watch(), http=HTTP)
+    assert paths["a"].read_bytes() == CONTENT
+    assert len(files) == 1
+    assert len(server.requested("/a")) == 2
 
 
 STALLED = """

@@ -12,6 +12,7 @@ import pytest
 
 from stackbuild.errors import BuildError, LockError, NotJudgedError, UsageError
 from stackbuild.progress import SilentObserver
+from stackbuild.store.download import growing_file
 from stackbuild.store.store import Store, default_root
 
 
@@ -172,6 +173,38 @@ def test_no_eviction_while_somebody_builds(store: Store) -> None:
     with store.lock("demo", observer=SilentObserver()), pytest.raises(NotJudgedError) as caught:
         store.evict(max_bytes=None)
     assert caught.value.code == "store-in-use"
+
+
+def test_eviction_leaves_a_file_that_somebody_downloads(store: Store) -> None:
+    idle, growing = store.partial("1" * 64), store.partial("2" * 64)
+    idle.write_bytes(b"half")
+    with growing_file(growing, print, keep=True):
+        growing.write_bytes(b"half")
+        evicted = store.evict(max_bytes=None)
+        assert (evicted.files, evicted.bytes) == (1, 4)
+        assert (idle.exists(), growing.exists()) == (False, True)
+
+
+def test_a_store_is_measured_and_checked_while_others_work_in_it(store: Store) -> None:
+    over = threading.Event()
+
+    def work() -> None:
+        while not over.is_set():
+            store.put_record("kind", "key", {})
+            path = store.blob(store.add_stream([b"x"]))
+            assert path is not None
+            path.unlink()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        for _ in range(300):
+            assert {row.kind for row in store.usage()} == {"blobs", "layers", "records", "partial", "tmp"}
+            assert list(store.damaged()) == []
+            assert store.blob("0" * 64) is None
+    finally:
+        over.set()
+        thread.join()
 
 
 def test_damage_is_found(store: Store) -> None:
