@@ -51,8 +51,9 @@ def _told(error: ErrorDetails, path: Keys, tables: Mapping[Keys, type[BaseModel]
     model = tables.get(path[:-1]) or tables.get((*path[:-2], "*"))
     known = [field.alias or name for name, field in model.model_fields.items()] if model else []
     where = f" in '{'.'.join(path[:-1])}'" if path[:-1] else ""
-    # Imported here: a site file without a mistake costs no model of specs.
-    from stackbuild.spec.messages import closest
+    from stackbuild.spelling import (
+        closest,  # imported here: a file without a mistake does not pay for difflib
+    )
 
     near = closest(path[-1], known)
     return (

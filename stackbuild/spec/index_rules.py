@@ -8,11 +8,11 @@ from urllib.parse import urlsplit
 
 from packaging.utils import canonicalize_name
 
-from stackbuild.spec.messages import closest
 from stackbuild.spec.model import StackSpec
 from stackbuild.spec.requirement_texts import only_version, requirements_of, version_of
 from stackbuild.spec.rule import Violation
 from stackbuild.spec.torch_channels import is_root_channel, suggested_channel
+from stackbuild.spelling import closest
 
 _RESERVED_INDEX = re.compile(r"default|url|pytorch-[a-z0-9.]+")
 

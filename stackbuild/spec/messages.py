@@ -6,7 +6,6 @@ offers the closest thing that would have been right.
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 import shlex
@@ -18,6 +17,7 @@ from pydantic_core import ErrorDetails
 
 from stackbuild.spec.model import StackSpec
 from stackbuild.spec.yaml_tree import Path, Place, YamlTree
+from stackbuild.spelling import closest
 
 # What a value must look like, where a pattern alone would not help a person. Keyed by the spec's path, * for any.
 _EXPECTED: Mapping[str, str] = {
@@ -109,13 +109,6 @@ def _sections_of_keys() -> dict[str, list[str]]:
         for key in known_keys(path):
             sections.setdefault(key, []).append(name)
     return sections
-
-
-def closest(word: str, known: Iterable[str]) -> str | None:
-    """Return the known word nearest to ``word``, or None when none is near."""
-    folded = {known_word.lower(): known_word for known_word in known}
-    near = difflib.get_close_matches(word.lower().replace("_", "-"), list(folded), n=1, cutoff=0.6)
-    return folded[near[0]] if near else None
 
 
 def dotted(path: Path) -> str:

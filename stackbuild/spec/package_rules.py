@@ -13,10 +13,10 @@ from packaging.version import InvalidVersion, Version
 
 from stackbuild.spec.index_rules import framework_index, indexes
 from stackbuild.spec.known_frameworks import KNOWN_FRAMEWORKS, TORCH_FAMILY
-from stackbuild.spec.messages import closest
 from stackbuild.spec.model import StackSpec, WheelUrl
 from stackbuild.spec.requirement_texts import only_version, requirement_of, requirements_of, version_of
 from stackbuild.spec.rule import Violation
+from stackbuild.spelling import closest
 
 _FILE_NAME = re.compile(r"\S+\.(txt|toml|lock|in)")
 

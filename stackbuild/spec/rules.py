@@ -8,10 +8,10 @@ from pathlib import PurePosixPath
 
 from packaging.utils import canonicalize_name
 
-from stackbuild.spec.messages import closest
 from stackbuild.spec.model import BootstrapBaseSpec, ImageBaseSpec, RequirementsFile, StackSpec
 from stackbuild.spec.package_rules import PACKAGE_RULES
 from stackbuild.spec.rule import Violation
+from stackbuild.spelling import closest
 
 _BUILD_ONLY = (
     "pip",
