@@ -158,7 +158,7 @@ def verify(format_: str, output: Path | None, quiet: bool, verbose: bool) -> Non
 
     damaged = list(project().store.damaged())
     for found in damaged:
-        found.path.unlink(missing_ok=True)
+        found.remove()
     if format_ == "json":
         rows = [
             {"path": str(found.path), "expected": found.expected, "measured": found.measured}

@@ -155,4 +155,7 @@ def _continues(status: int, content_range: str, have: int) -> bool:
 
 
 def _size(path: Path) -> int:
-    return path.stat().st_size if path.exists() else 0
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0

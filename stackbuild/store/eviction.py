@@ -8,13 +8,15 @@ import os
 import stat
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from stackbuild.errors import NotJudgedError
 from stackbuild.store.disk import file_sha256
 
+# Whoever holds a lock of the store shares this one; an eviction has it alone.
+IN_USE = "in-use.lock"
 _YOUNG = 60.0  # seconds
 
 
@@ -43,6 +45,13 @@ class Damaged:
     path: Path
     expected: str
     measured: str
+    status: os.stat_result
+
+    def remove(self) -> None:
+        """Remove it, unless another file has taken its place since it was measured."""
+        with suppress(FileNotFoundError):
+            if os.path.samestat(self.path.stat(), self.status):
+                self.path.unlink()
 
 
 def usage(root: Path) -> tuple[Usage, ...]:
@@ -63,17 +72,16 @@ def evict(root: Path, *, max_bytes: int | None) -> Evicted:
     Raises:
         NotJudgedError: Another process is using the store (code ``store-in-use``).
     """
-    with ExitStack() as held:
-        for path, _ in _files(root / "locks"):
-            handle = held.enter_context(path.open("a+", encoding="ascii"))
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                raise NotJudgedError(
-                    f"the store is in use: {path.stem} is locked",
-                    code="store-in-use",
-                    do="Wait for that run to end.",
-                ) from error
+    with (root / IN_USE).open("a", encoding="ascii") as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            held = [path.stem for path, _ in _files(root / "locks") if _is_held(path)]
+            raise NotJudgedError(
+                f"the store is in use: {held[0]} is locked" if held else "the store is in use",
+                code="store-in-use",
+                do="Wait for that run to end.",
+            ) from error
         return _evict(root, max_bytes)
 
 
@@ -88,27 +96,46 @@ def _evict(root: Path, max_bytes: int | None) -> Evicted:
         for path, status in _files(root / "records"):
             path.unlink(missing_ok=True)
             files, removed = files + 1, removed + status.st_size
-    growing = [found for found in _files(root / "partial") if not _is_held(found[0])]
+    growing = _files(root / "partial")
     entries = [*_files(root / "blobs"), *_files(root / "layers", suffix=".tar"), *growing]
     left = sum(status.st_size for _, status in entries)
     for path, status in sorted(entries, key=lambda found: (found[1].st_atime_ns, str(found[0]))):
         if max_bytes is not None and left <= max_bytes:
             break
-        if path.suffix == ".tar":
+        if path.parent.name == "partial":
+            if not _removed_idle(path):
+                continue
+        elif path.suffix == ".tar":
             path.with_suffix(".json").unlink(missing_ok=True)
-        path.unlink(missing_ok=True)
+            path.unlink(missing_ok=True)
+        else:
+            path.unlink(missing_ok=True)
         files, removed, left = files + 1, removed + status.st_size, left - status.st_size
     return Evicted(files, removed, left)
 
 
+def _removed_idle(path: Path) -> bool:
+    """Remove a growing file unless somebody downloads into it; True when it was removed.
+
+    It is held until it is gone, so that who comes for it meanwhile sees that, and begins another one.
+    """
+    try:
+        with path.open("rb") as stream:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not os.path.samestat(path.stat(), os.fstat(stream.fileno())):
+                return False
+            path.unlink()
+    except (BlockingIOError, FileNotFoundError):  # held, or it has just become a complete file
+        return False
+    return True
+
+
 def _is_held(path: Path) -> bool:
-    """Whether somebody downloads into this file."""
+    """Whether somebody holds a lock."""
     try:
         with path.open("rb") as stream:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        return True
-    except FileNotFoundError:  # it has just become a complete file
         return True
     return False
 
@@ -140,17 +167,17 @@ def damaged(root: Path) -> Iterator[Damaged]:
     """
     for path, _ in _files(root / "blobs"):
         with suppress(FileNotFoundError):
-            measured = file_sha256(path)
+            status, measured = path.stat(), file_sha256(path)
             if measured != path.name:
-                yield Damaged(path, path.name, measured)
+                yield Damaged(path, path.name, measured, status)
     for path, _ in _files(root / "layers", suffix=".tar"):
         # A layer without its description is never handed out.
         with suppress(FileNotFoundError):
             description = path.with_suffix(".json").read_bytes()
             expected = str(json.loads(description)["diff-id"]).removeprefix("sha256:")
-            measured = file_sha256(path)
+            status, measured = path.stat(), file_sha256(path)
             if measured != expected:
-                yield Damaged(path, expected, measured)
+                yield Damaged(path, expected, measured, status)
 
 
 def _files(folder: Path, suffix: str = "") -> list[tuple[Path, os.stat_result]]:

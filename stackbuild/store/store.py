@@ -117,7 +117,7 @@ class Store:
     # files ------------------------------------------------------------------
 
     def blob(self, sha256: str) -> Path | None:
-        """Return the file whose content has this sha256, or None; a file changed since is dropped."""
+        """Return the file whose content has this sha256, or None, also where the file was changed since."""
         path = self._blob_path(sha256)
         return path if self._intact(path, sha256) else None
 
@@ -172,10 +172,8 @@ class Store:
         if value is None:
             return None
         layer = StoredLayer(key, value["diff-id"], value["size"], self._layer_tar(key), value["extra"])
-        if not self._intact(layer.path, layer.diff_id.removeprefix("sha256:"), size=layer.size):
-            self._layer_json(key).unlink(missing_ok=True)
-            return None
-        return layer
+        intact = self._intact(layer.path, layer.diff_id.removeprefix("sha256:"), size=layer.size)
+        return layer if intact else None
 
     def layer_keys(self) -> dict[str, tuple[str, ...]]:
         """The keys of all layers in the store, by diff ID: one content may have been made for several keys."""
@@ -228,7 +226,16 @@ class Store:
     def lock(self, name: str, *, observer: Observer) -> Iterator[None]:
         """Hold the lock ``name`` against other processes and threads; ``observer`` hears of waiting."""
         path = self._locks / f"{_file_name(name)}.lock"
-        with disk_full_as_error(self.root), path.open("a+", encoding="ascii") as handle:
+        with (
+            disk_full_as_error(self.root),
+            (self.root / eviction.IN_USE).open("a", encoding="ascii") as in_use,
+            path.open("a+", encoding="ascii") as handle,
+        ):
+            try:
+                fcntl.flock(in_use, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                observer.note(f"waiting for {name}: the store is being emptied")
+                fcntl.flock(in_use, fcntl.LOCK_SH)
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -316,7 +323,7 @@ class Store:
         except FileNotFoundError:
             return False
         if not intact or (size is not None and status.st_size != size):
-            path.unlink(missing_ok=True)
+            # It stays until a good one takes its place: by now that may have happened.
             return False
         with contextlib.suppress(PermissionError, FileNotFoundError):  # a store shared read-only still serves
             os.utime(path, ns=(time.time_ns(), STAMP_NS))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import hashlib
 import os
 import subprocess
@@ -12,7 +13,9 @@ import pytest
 
 from stackbuild.errors import BuildError, LockError, NotJudgedError, UsageError
 from stackbuild.progress import SilentObserver
+from stackbuild.store.disk import file_sha256
 from stackbuild.store.download import growing_file
+from stackbuild.store.eviction import IN_USE
 from stackbuild.store.store import Store, default_root
 
 
@@ -49,7 +52,26 @@ def test_a_file_that_was_written_to_later_is_not_handed_out(store: Store) -> Non
     assert path is not None
     path.write_bytes(b"HELLO")
     assert store.blob(sha256) is None
-    assert not path.exists()
+    assert store.add_stream([b"hello"]) == sha256
+    assert store.blob(sha256) == path
+    assert path.read_bytes() == b"hello"
+
+
+def test_what_took_the_place_of_a_changed_file_stays(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process finds the file changed, too, and puts a good one there while this one still hashes."""
+    sha256 = store.add_stream([b"hello"])
+    path = store.blob(sha256)
+    assert path is not None
+    path.write_bytes(b"HELLO")
+
+    def measured(path: Path) -> str:
+        wrong = file_sha256(path)
+        store.add_stream([b"hello"])
+        return wrong
+
+    monkeypatch.setattr("stackbuild.store.store.file_sha256", measured)
+    assert store.blob(sha256) is None
+    assert store.blob(sha256) == path
 
 
 def test_a_touched_file_with_the_right_content_is_handed_out(store: Store) -> None:
@@ -141,9 +163,9 @@ def test_the_second_holder_of_a_lock_waits_and_says_so(store: Store) -> None:
     with store.lock("stack demo", observer=SilentObserver()):
         thread = threading.Thread(target=second)
         thread.start()
-        assert notes.heard.wait(5)
+        assert notes.heard.wait(60)
         order.append("first")
-    thread.join(5)
+    thread.join()
     assert order == ["first", "second"]
     assert notes.notes == [f"waiting for stack demo: process {os.getpid()} is at it"]
 
@@ -173,6 +195,44 @@ def test_no_eviction_while_somebody_builds(store: Store) -> None:
     with store.lock("demo", observer=SilentObserver()), pytest.raises(NotJudgedError) as caught:
         store.evict(max_bytes=None)
     assert caught.value.code == "store-in-use"
+
+
+def test_who_comes_while_the_store_is_emptied_waits_until_it_is(store: Store) -> None:
+    notes = Notes()
+    order: list[str] = []
+
+    def build() -> None:
+        with store.lock("demo", observer=notes):
+            order.append("build")
+
+    with (store.root / IN_USE).open("a") as emptied:
+        fcntl.flock(emptied, fcntl.LOCK_EX)
+        thread = threading.Thread(target=build)
+        thread.start()
+        assert notes.heard.wait(60)
+        order.append("emptied")
+    thread.join()
+    assert order == ["emptied", "build"]
+    assert notes.notes == ["waiting for demo: the store is being emptied"]
+
+
+def test_eviction_holds_a_growing_file_until_it_is_gone(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else who begins to download into it meanwhile would write into a file without a name."""
+    idle = store.partial("1" * 64)
+    idle.write_bytes(b"half")
+    unlink = Path.unlink
+
+    def watched(path: Path, missing_ok: bool = False) -> None:
+        if path == idle:
+            with path.open("rb") as other, pytest.raises(BlockingIOError):
+                fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        unlink(path, missing_ok=missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", watched)
+    assert store.evict(max_bytes=None).files == 1
+    assert not idle.exists()
 
 
 def test_eviction_leaves_a_file_that_somebody_downloads(store: Store) -> None:
@@ -212,8 +272,16 @@ def test_damage_is_found(store: Store) -> None:
     path = store.blob(bad)
     assert path is not None
     path.write_bytes(b"BAD")
-    assert [(found.expected, found.path) for found in store.damaged()] == [(bad, path)]
+    (found,) = store.damaged()
+    assert (found.expected, found.path) == (bad, path)
     assert store.blob(good)
+    store.add_stream([b"bad"])
+    found.remove()
+    assert store.blob(bad) == path, "a good one has taken its place meanwhile"
+    path.write_bytes(b"BAD")
+    (found,) = store.damaged()
+    found.remove()
+    assert not path.exists()
 
 
 def test_what_a_killed_run_left_is_swept_and_what_is_being_written_is_not(store: Store) -> None:
