@@ -15,10 +15,10 @@ from pathlib import Path
 
 from stackbuild.compat.check import Subject, check
 from stackbuild.compat.contents import Contents, Distribution
-from stackbuild.compat.offer import host_offer
 from stackbuild.compat.versions import parse_cuda
 from stackbuild.facts.tables import Facts
 from stackbuild.host.model import Host, HostGpu
+from stackbuild.host.offer import host_offer
 from stackbuild.site_policy import Policy
 
 STACKS, HOSTS = 100, 1000

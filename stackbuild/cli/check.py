@@ -125,7 +125,8 @@ def _joined(reports: list[CheckReport]) -> CheckReport:
 def _hosts(
     files: tuple[Path, ...], fleets: tuple[Path, ...], driver: str | None, gpus: tuple[str, ...], facts: Facts
 ) -> list[HostOffer]:
-    from stackbuild.compat.offer import described_offer, host_offer
+    from stackbuild.compat.offer import described_offer
+    from stackbuild.host.offer import host_offer
 
     found: list[HostOffer] = []
     if files or fleets:

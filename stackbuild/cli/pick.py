@@ -74,7 +74,8 @@ def command(
 def _hosts(
     fleets: tuple[Path, ...], driver: str | None, gpus: tuple[str, ...], facts: Facts
 ) -> list[HostOffer]:
-    from stackbuild.compat.offer import described_offer, host_offer
+    from stackbuild.compat.offer import described_offer
+    from stackbuild.host.offer import host_offer
 
     found: list[HostOffer] = []
     if fleets:

@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import date
 
-from stackbuild.compat.offer import host_offer
 from stackbuild.compat.subject import Compatibility
 from stackbuild.compat.variants import Choice, newest_fitting
 from stackbuild.facts.tables import Facts
 from stackbuild.host.driver_facts import driver_branch
 from stackbuild.host.model import Host, HostGpu
+from stackbuild.host.offer import host_offer
 from stackbuild.host.tier import NAMES
 
 _SWITCH = {True: "on", False: "off"}

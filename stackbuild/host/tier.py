@@ -6,9 +6,9 @@ from datetime import date
 from typing import NamedTuple
 
 from stackbuild.compat.architecture import judge_gpu_against_driver
-from stackbuild.compat.offer import host_offer
 from stackbuild.facts.tables import Facts
 from stackbuild.host.model import Host
+from stackbuild.host.offer import host_offer
 
 NAMES = {
     1: "static judging",

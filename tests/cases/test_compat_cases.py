@@ -13,12 +13,12 @@ from stackbuild.compat.architecture import coverage, covering_variants
 from stackbuild.compat.contents import Contents, Distribution, compat_library, contents_of_spec, needs
 from stackbuild.compat.environment import judge_extensions
 from stackbuild.compat.judge import HostJudge, judge_image
-from stackbuild.compat.offer import host_offer
 from stackbuild.compat.versions import parse_compute_capability, parse_cuda
 from stackbuild.compat.wheels import published_variant
 from stackbuild.facts.tables import Facts
 from stackbuild.findings import Finding, Verdict
 from stackbuild.host.model import Host
+from stackbuild.host.offer import host_offer
 from stackbuild.spec.model import StackSpec
 
 FACTS = Facts()

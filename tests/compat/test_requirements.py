@@ -5,11 +5,12 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stackbuild.compat.offer import described_offer, host_offer
+from stackbuild.compat.offer import described_offer
 from stackbuild.compat.requirements import judge_requirement, parse_requirement, satisfied
 from stackbuild.facts.tables import Facts
 from stackbuild.findings import Verdict
 from stackbuild.host.model import Host, HostGpu
+from stackbuild.host.offer import host_offer
 
 FACTS = Facts()
 NUMBERS = st.sampled_from(["0", "1", "2", "10"])

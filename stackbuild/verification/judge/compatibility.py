@@ -9,12 +9,12 @@ from typing import Any
 from stackbuild.compat.contents import compat_library, contents_of_image, needs
 from stackbuild.compat.driver import judge_driver
 from stackbuild.compat.judge import HostJudge
-from stackbuild.compat.offer import host_offer
 from stackbuild.compat.subject import CompatLibrary, CudaComponent, ImageNeeds
 from stackbuild.compat.versions import CudaVersion, parse_cuda
 from stackbuild.facts.tables import Facts
 from stackbuild.findings import Finding
 from stackbuild.host.model import Host, HostGpu
+from stackbuild.host.offer import host_offer
 from stackbuild.verification.judge.findings import not_applicable, pointless, with_next_step
 from stackbuild.verification.judge.reach import is_compat, kernel_release, release_of
 from stackbuild.verification.model import GateResult
