@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from stackbuild.annotate.labels import image_labels
 from stackbuild.build.base import Base
 from stackbuild.build.chain import present_layers
-from stackbuild.build.image_config import ConfigLayer, base_run_config, image_config
 from stackbuild.build.image_content import remember_config
 from stackbuild.build.inputs import LockedInputs
 from stackbuild.build.interface import BuildRequest, BuiltImage
@@ -21,6 +20,7 @@ from stackbuild.engine.docker_engine import Engine
 from stackbuild.engine.models import ImageInfo
 from stackbuild.errors import NotJudgedError
 from stackbuild.progress import Observer
+from stackbuild.render.image_config import ConfigLayer, base_run_config, image_config
 from stackbuild.site_config import SiteConfig
 from stackbuild.store.store import Store
 

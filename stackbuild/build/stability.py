@@ -13,7 +13,6 @@ from pathlib import Path
 
 from stackbuild.annotate.pin_list import pin_list
 from stackbuild.build.base import Base
-from stackbuild.build.image_config import base_run_config
 from stackbuild.build.inputs import LockedInputs
 from stackbuild.build.interface import BuildRequest
 from stackbuild.build.interim import InterimImages
@@ -27,6 +26,7 @@ from stackbuild.layers.interface import Layer, Maker
 from stackbuild.lock.file import lock_sha256
 from stackbuild.lock.model import Lock
 from stackbuild.progress import Observer
+from stackbuild.render.image_config import base_run_config
 from stackbuild.site_config import SiteConfig
 from stackbuild.spec.model import ImageSpec, Platform, StackSpec
 from stackbuild.store.store import Store

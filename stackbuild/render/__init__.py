@@ -1,1 +1,1 @@
-"""From a lock to a Dockerfile and its context: the readable truth of a stack (DESIGN §3.1)."""
+"""From a lock to what describes the image: the Dockerfile with its context, and the configuration (DESIGN §3.1)."""

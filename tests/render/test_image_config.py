@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from stackbuild.build.image_config import ConfigLayer, image_config, nanoseconds
-from stackbuild.build.library_path import library_folders
 from stackbuild.errors import SpecError
 from stackbuild.lock.model import PlatformLock
+from stackbuild.render.image_config import ConfigLayer, image_config, nanoseconds
+from stackbuild.render.library_path import library_folders
 from stackbuild.spec.model import StackSpec
 from tests.render.stacks import (
     CREATED,

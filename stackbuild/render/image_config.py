@@ -13,11 +13,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from stackbuild.build.library_path import library_folders
 from stackbuild.errors import SpecError
 from stackbuild.layers.venv import VENV, VenvLayout
 from stackbuild.lock.base import base_config
 from stackbuild.lock.model import PlatformLock
+from stackbuild.render.library_path import library_folders
 from stackbuild.spec.model import HealthCheck, Platform, StackSpec
 
 DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
