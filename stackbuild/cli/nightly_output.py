@@ -14,11 +14,11 @@ from stackbuild.cli.report_output import spec_annotations
 from stackbuild.errors import SpecError, UsageError
 from stackbuild.nightly.ground import Keep
 from stackbuild.nightly.model import Night
+from stackbuild.nightly.report import document_of_night, render_night
 from stackbuild.output_file import require_folder, write_file
 from stackbuild.reports.document import Document
 from stackbuild.reports.formats import render_document
 from stackbuild.reports.github import lines
-from stackbuild.reports.nightly import document_of_night, render_night
 from stackbuild.spec.load import load_spec
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from stackbuild.cli.main import run
 from stackbuild.layers.tar_writer import LayerTarWriter
-from stackbuild.reports.nightly import headline_of
+from stackbuild.nightly.report import headline_of
 from tests.engine.nights import Nights, nights, one_night_project, verdicts
 from tests.support.wheels import make_hostile_wheel
 

@@ -13,7 +13,7 @@ from stackbuild.nightly.model import EXIT_OF_OUTCOME, StackNight
 from stackbuild.nightly.page.changes import Change, in_runs
 from stackbuild.nightly.page.places import label, page_name
 from stackbuild.nightly.page.values import duration, size
-from stackbuild.reports.nightly import reasons_of
+from stackbuild.nightly.report import reasons_of
 from stackbuild.reports.summary import GRAVEST_FIRST
 
 _GRAVEST_OUTCOMES = tuple(EXIT_OF_OUTCOME)

@@ -13,9 +13,9 @@ from stackbuild.findings import Finding, Verdict
 from stackbuild.gates.pages import gate_pages
 from stackbuild.nightly.model import Night, Outcome, StackNight
 from stackbuild.nightly.outcome import finding_of_error
+from stackbuild.nightly.report import document_of_night, headline_of, reasons_of, render_night
 from stackbuild.reports.formats import render_document
 from stackbuild.reports.json_report import committed_schema, report_schema
-from stackbuild.reports.nightly import document_of_night, headline_of, reasons_of, render_night
 from tests.nightly.nights import DRIFT, night, result
 
 SAME = Finding(
