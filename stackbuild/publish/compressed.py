@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,21 +48,22 @@ def gzip_chunks(chunks: Iterator[bytes]) -> Iterator[bytes]:
     yield compressor.flush()
 
 
-def compress_layer(diff_id: str, tar: Path, store: Store) -> tuple[LayerBlob, Path]:
-    """Compress a layer into the store, where its blob lies until it is uploaded.
+@contextmanager
+def compressed_layer(diff_id: str, tar: Path, store: Store) -> Iterator[tuple[LayerBlob, Path]]:
+    """Compress a layer to a file that is there while the block runs; nobody else knows it, so nobody removes it.
 
     Args:
         diff_id: The tar's hash.
         tar: The layer.
-        store: Keeps the blob, and remembers its digest.
+        store: Remembers the blob's digest.
     """
-    with tar.open("rb") as stream:
-        sha256 = store.add_stream(gzip_chunks(iter(lambda: stream.read(CHUNK), b"")))
-    path = store.blob(sha256)
-    assert path is not None
-    blob = LayerBlob(diff_id, f"sha256:{sha256}", path.stat().st_size)
-    remember_blob(blob, store)
-    return blob, path
+    with (
+        tar.open("rb") as stream,
+        store.temporary(gzip_chunks(iter(lambda: stream.read(CHUNK), b""))) as made,
+    ):
+        blob = LayerBlob(diff_id, f"sha256:{made.sha256}", made.size)
+        remember_blob(blob, store)
+        yield blob, made.path
 
 
 def known_blob(diff_id: str, store: Store) -> LayerBlob | None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stackbuild.errors import LockError, NotJudgedError, StackbuildError
-from stackbuild.publish.compressed import LAYER_TYPE, compress_layer, known_blob
+from stackbuild.publish.compressed import LAYER_TYPE, compressed_layer, known_blob
 from stackbuild.publish.staging import LAYER_PREFIX
 from stackbuild.registry.client import OCI_MANIFEST, RegistryClient
 from stackbuild.registry.writer import EMPTY_JSON, EMPTY_TYPE, RegistryWriter
@@ -106,9 +106,8 @@ class LayerCache:
             or (bool(beside) and writer.mount(self.repository, blob.digest, source=beside))
         )
         if blob is None or not there:
-            blob, path = compress_layer(layer.diff_id, layer.path, store)
-            writer.put_file(self.repository, lambda: path.open("rb"), blob.digest, blob.size)
-            path.unlink(missing_ok=True)
+            with compressed_layer(layer.diff_id, layer.path, store) as (blob, path):
+                writer.put_file(self.repository, lambda: path.open("rb"), blob.digest, blob.size)
         extra = zlib.compressobj(wbits=_GUNZIP)
         entries = extra.compress(json.dumps(layer.extra).encode()) + extra.flush()
         manifest = {

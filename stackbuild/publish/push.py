@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from stackbuild.engine.models import ImageInfo
 from stackbuild.errors import LockError, NotJudgedError
 from stackbuild.progress import Observer
 from stackbuild.publish.base_blobs import BaseBlobs, base_blobs
-from stackbuild.publish.compressed import LayerBlob, compress_layer, known_blob, remember_blob
+from stackbuild.publish.compressed import LayerBlob, compressed_layer, known_blob, remember_blob
 from stackbuild.registry.client import OCI_MANIFEST, RegistryClient
 from stackbuild.registry.writer import RegistryWriter
 from stackbuild.store.store import Store
@@ -151,26 +152,22 @@ class _Layers:
         if self.writer.mount(self.repository, blob.digest, source=self.base.repository):
             return True
         self.observer.stage("push", f"base layer {blob.digest[7:19]}")
-        sha256 = blob.digest.removeprefix("sha256:")
-        try:
-            self.store.add_stream(self.sources.blob(self.base.repository, blob.digest), sha256=sha256)
-        except (LockError, NotJudgedError):
-            return False  # the engine has it as well
-        self._upload(blob)
+        content = self.sources.blob(self.base.repository, blob.digest)
+        with ExitStack() as held:
+            try:
+                fetched = held.enter_context(self.store.temporary(content))
+            except (LockError, NotJudgedError):
+                return False  # the engine has it as well
+            self._upload(blob, fetched.path)
         return True
 
     def _from_tar(self, diff_id: str, tar: Path) -> LayerBlob:
         with self.store.lock(f"push-{diff_id}", observer=self.observer):
             self.observer.stage("push", f"layer {diff_id[7:19]}")
-            blob, _ = compress_layer(diff_id, tar, self.store)
-            self._upload(blob)
+            with compressed_layer(diff_id, tar, self.store) as (blob, path):
+                self._upload(blob, path)
             return blob
 
-    def _upload(self, blob: LayerBlob) -> None:
-        """Upload a blob that lies in the store, and let go of it: the registry has it now."""
-        path = self.store.blob(blob.digest.removeprefix("sha256:"))
-        if path is None:
-            raise NotJudgedError("The store lost a layer.", code="store-failed", where=blob.digest)
+    def _upload(self, blob: LayerBlob, path: Path) -> None:
         self.writer.put_file(self.repository, lambda: path.open("rb"), blob.digest, blob.size)
         remember_blob(blob, self.store)
-        path.unlink(missing_ok=True)

@@ -49,6 +49,15 @@ class StoredLayer:
     extra: dict[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class TemporaryFile:
+    """A file that is there while a block runs, the sha256 of its content in hex, and its size in bytes."""
+
+    path: Path
+    sha256: str
+    size: int
+
+
 class LayerSink:
     """What a maker writes a layer's tar to; hashed as it is written.
 
@@ -152,6 +161,21 @@ class Store:
                 )
             self._commit(path, self._blob_path(got))
         return got
+
+    @contextmanager
+    def temporary(self, chunks: Iterable[bytes]) -> Iterator[TemporaryFile]:
+        """Write a stream to a file of the block's own, which is removed when the block ends.
+
+        Raises:
+            BuildError: The disk is full (code ``disk-full``).
+        """
+        with self._new_file() as (stream, path):
+            digest = hashlib.sha256()
+            for chunk in chunks:
+                digest.update(chunk)
+                stream.write(chunk)
+            stream.flush()
+            yield TemporaryFile(path, digest.hexdigest(), stream.tell())
 
     def adopt(self, path: Path, sha256: str) -> Path:
         """Move a complete file that has just been hashed into the store, and return where it lies now."""

@@ -46,6 +46,14 @@ def test_a_stream_with_another_hash_is_not_kept(store: Store) -> None:
     assert store.blob(hashlib.sha256(b"hello").hexdigest()) is None
 
 
+def test_a_temporary_file_is_its_blocks_own(store: Store) -> None:
+    with store.temporary([b"hel", b"lo"]) as first, store.temporary([b"hello"]) as second:
+        assert first.path != second.path
+        assert (first.sha256, first.size) == (hashlib.sha256(b"hello").hexdigest(), 5)
+        assert first.path.read_bytes() == b"hello"
+    assert left_over(store) == []
+
+
 def test_a_file_that_was_written_to_later_is_not_handed_out(store: Store) -> None:
     sha256 = store.add_stream([b"hello"])
     path = store.blob(sha256)
