@@ -69,6 +69,12 @@ def image_base_reference(base: ImageBaseLock, site: SiteConfig) -> str:
     return f"{endpoint.reference}@{base.platform_digest}"
 
 
+def held_image_base(base: ImageBaseLock, engine: Engine, site: SiteConfig) -> ImageInfo | None:
+    """The engine's copy of a locked base; None where it would have to be pulled."""
+    # With the containerd store an image's id is its manifest's digest, so the reference is asked for too.
+    return engine.image(base.config_digest) or engine.image(image_base_reference(base, site))
+
+
 def ensure_image_base(
     base: ImageBaseLock, platform: str, *, engine: Engine, site: SiteConfig, observer: Observer
 ) -> ImageInfo:
@@ -79,8 +85,7 @@ def ensure_image_base(
         NotJudgedError: ``registry-rate-limited``, ``registry-denied``, ``registry-unreachable``.
     """
     reference = image_base_reference(base, site)
-    # With the containerd store an image's id is its manifest's digest, so the reference is asked for too.
-    image = engine.image(base.config_digest) or engine.image(reference)
+    image = held_image_base(base, engine, site)
     if image is None:
         observer.stage("base", f"pull {reference}")
         image = engine.pull(reference, platform=platform, observer=observer)

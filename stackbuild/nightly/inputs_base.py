@@ -16,6 +16,8 @@ from stackbuild.spec.model import Platform
 
 # What of a base's environment decides where it runs; the rest of it is version noise.
 _TELLING = ("CUDA_VERSION", "NVIDIA_REQUIRE_")
+# Of an external stack nothing is locked.
+_THE_LAST_TIME = "the digest that it had the last time"
 
 
 def check_image_base(
@@ -96,7 +98,7 @@ def external_digest(findings: Iterable[Finding]) -> str:
 
 def _resolved(client: RegistryClient, image: str, tag: str, digest: str, known: str) -> ResolvedImage:
     if not digest:
-        return client.resolve(image, tag, locked_digest=known or None)
+        return client.resolve(image, tag, locked_digest=known or None, known_as=_THE_LAST_TIME)
     found = client.resolve_digest(image, digest)
     if found is None:
         raise LockError(
@@ -111,7 +113,7 @@ def _resolved(client: RegistryClient, image: str, tag: str, digest: str, known: 
 def _known(client: RegistryClient, image: str, digest: str, error: StackbuildError) -> Mapping[str, Any]:
     if error.code != "tag-removed":
         return {}
-    return {"locked-digest-served": _still_served(client, image, digest)}
+    return {"previous-digest": digest, "previous-digest-served": _still_served(client, image, digest)}
 
 
 def _still_served(client: RegistryClient, image: str, digest: str) -> bool | None:

@@ -90,12 +90,12 @@ class DebCheck:
         ]
         if any(found.sha256 == deb.sha256 for found in same):
             return "listed"
+        candidates = deb_candidates(deb, self._uris, created=created, snapshot=self._site.snapshot)
         if same:
-            return _changed(deb, same[0])
+            return self._with_archived(_changed(deb, same[0]), deb, candidates)
         failure = self._lists.failed.get(deb.repository)
         if isinstance(failure, NotJudgedError):
             return failure
-        candidates = deb_candidates(deb, self._uris, created=created, snapshot=self._site.snapshot)
         if not candidates:
             return "unplaced"
         return self._probed(deb, candidates)
@@ -114,13 +114,28 @@ class DebCheck:
             if size is None:
                 continue
             if size not in (-1, deb.size):
-                return _other_size(deb, url, size)
+                return self._with_archived(_other_size(deb, url, size), deb, candidates)
             archived = snapshot and number == len(candidates) - 1
             if not archived and deb.repository not in self._lists.read:
                 # Nobody knows its suite, so what a mirror's pool has is all there is to ask.
                 return "listed"
             return _superseded(deb, self._lists.superseding(deb), "snapshot" if archived else "pool")
         return trouble or _superseded(deb, self._lists.superseding(deb), "nowhere")
+
+    def _with_archived(self, finding: Finding, deb: LockedDeb, candidates: Sequence[str]) -> Finding:
+        """What was found of a deb that was replaced, and whether the snapshot archive has the locked file."""
+        if self._site.snapshot is None:
+            return finding
+        try:
+            size = self._probe.size(candidates[-1])
+        except (TransferError, RefusedError):
+            return finding
+        if size not in (-1, deb.size):
+            return finding
+        told = f"{finding.summary} The snapshot archive has the locked file."
+        return finding.model_copy(
+            update={"summary": told, "details": {**finding.details, "found": "snapshot"}}
+        )
 
 
 def _unreachable(repository: str, url: str, error: TransferError | RefusedError) -> NotJudgedError:

@@ -10,17 +10,17 @@ from stackbuild.build.plan import choose_platform
 from stackbuild.engine.docker_engine import Engine
 from stackbuild.findings import Finding, Verdict
 from stackbuild.lock.file import lock_sha256, read_lock, require_current
-from stackbuild.lock.model import Lock
+from stackbuild.lock.image_base import held_image_base
+from stackbuild.lock.model import ImageBaseLock, Lock
 from stackbuild.lock.path import lock_path
 from stackbuild.nightly.case import Case
+from stackbuild.nightly.hindrance import hindrance
 from stackbuild.nightly.inputs import check_inputs
 from stackbuild.nightly.judging import aging_of
 from stackbuild.nightly.newer import newer_versions
 from stackbuild.nightly.outcome import outcome_of_inputs
 from stackbuild.nightly.rebuild import Rebuild
-
-# Trouble of image registries keeps no rebuild from beginning: mostly the engine has the base.
-_OF_REGISTRIES = "registry-"
+from stackbuild.spec.model import Platform
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,8 @@ class OwnStack:
                 self.case.notes.found["platform"] = platform
             inputs = self._inputs(lock, engine)
             if engine is not None and platform is not None:
-                Rebuild(self.case, lock, platform, engine).judge(why_not=inputs)
+                why_not = self._why_not(inputs, lock, platform, engine)
+                Rebuild(self.case, lock, platform, engine).judge(why_not=why_not)
             self._outlook(lock, engine)
 
     def _lock(self) -> Lock | None:
@@ -62,9 +63,8 @@ class OwnStack:
             return lock
         return None
 
-    def _inputs(self, lock: Lock, engine: Engine | None) -> str:
-        """Ask for the inputs; returns why nothing can be rebuilt from them, empty when it can."""
-        why = "its inputs could not be asked for"
+    def _inputs(self, lock: Lock, engine: Engine | None) -> Sequence[Finding] | None:
+        """Ask for the inputs; None when they could not be asked for at all."""
         with self.case.notes.stage("inputs"):
             findings = check_inputs(
                 self.case.stack,
@@ -76,13 +76,21 @@ class OwnStack:
                 pages=self.case.ground.pages,
                 http=self.case.ground.http(),
             )
-            outcome = outcome_of_inputs(findings)
-            self.case.notes.asked(findings, outcome)
-            if outcome == "spec-or-lock":
-                why = "not all of its inputs can be had as they are locked"
-            elif not _unreachable(findings):
-                why = ""
-        return why
+            self.case.notes.asked(findings, outcome_of_inputs(findings))
+            return findings
+        return None
+
+    def _why_not(
+        self, inputs: Sequence[Finding] | None, lock: Lock, platform: Platform, engine: Engine
+    ) -> str:
+        """Why a platform cannot be rebuilt from its inputs; empty when it can."""
+        if inputs is None:
+            return "its inputs could not be asked for"
+        base, held = lock.platforms[platform].base, ""
+        with self.case.notes.stage("engine"):
+            if isinstance(base, ImageBaseLock) and held_image_base(base, engine, self.case.ground.site):
+                held = f"{base.image}:{base.tag}"
+        return hindrance(inputs, platform, base=held)
 
     def _outlook(self, lock: Lock, engine: Engine | None) -> None:
         """What is newer, and what will not be cared for much longer."""
@@ -104,11 +112,3 @@ class OwnStack:
             self.case.notes.asked(newer.findings, "not-judged" if failed else "unchanged")
         with self.case.notes.stage("aging"):
             self.case.notes.judged(aging_of(self.case.stack.spec, lock, self.case.ground))
-
-
-def _unreachable(findings: Sequence[Finding]) -> bool:
-    """Whether an index or a repository cannot be asked: a rebuild would wait for the same one in vain."""
-    return any(
-        finding.verdict is Verdict.ERROR and not finding.code.startswith(_OF_REGISTRIES)
-        for finding in findings
-    )

@@ -191,6 +191,10 @@ def _further(stack: StackNight, *, verbose: bool, folder: Path) -> Iterable[str]
     for finding in reasons[1:]:
         yield f"{finding.verdict.value} {finding.code}: {finding.summary}"
         yield from (f"  {line}" for line in _measured(finding))
+    rebuilt = _rebuilt(stack)
+    if reasons and rebuilt is not None and rebuilt not in reasons:
+        # What else ended badly does not tell whether it still builds.
+        yield rebuilt.summary
     steps = dict.fromkeys(finding.next_step for finding in reasons if finding.next_step)
     yield from (f"-> {step}" for step in steps)
     newer = [version for version in stack.newer if version.kind != "deb"]

@@ -96,13 +96,21 @@ class RegistryClient:
         """Where the image's repository is read."""
         return endpoint_of(parse_repository(image), self._mirrors)
 
-    def resolve(self, image: str, tag: str, *, locked_digest: str | None = None) -> ResolvedImage:
+    def resolve(
+        self,
+        image: str,
+        tag: str,
+        *,
+        locked_digest: str | None = None,
+        known_as: str = "its locked digest",
+    ) -> ResolvedImage:
         """Find what a tag stands for now.
 
         Args:
             image: Repository, for example ``nvidia/cuda``.
             tag: Tag.
             locked_digest: The digest that the tag had when it was locked, if it was.
+            known_as: What a person knows that digest as, where no lock has it.
 
         Raises:
             LockError: ``tag-removed`` when the tag was locked and is gone, ``no-such-tag`` (both with near
@@ -114,7 +122,7 @@ class RegistryClient:
         found = self._document(endpoint, f"manifests/{tag}", {"Accept": _ACCEPT})
         if isinstance(found, requests.Response):
             self._refuse_unknown_repository(endpoint, image, found)
-            raise self._no_tag(image, tag, locked_digest)
+            raise self._no_tag(image, tag, locked_digest, known_as)
         body, content_type = found
         return self._resolved(image, body, content_type)
 
@@ -259,7 +267,7 @@ class RegistryClient:
                 do="Check its name (a spec has it under 'base.image'), and that your login may read it.",
             )
 
-    def _no_tag(self, image: str, tag: str, locked_digest: str | None) -> LockError:
+    def _no_tag(self, image: str, tag: str, locked_digest: str | None, known_as: str) -> LockError:
         near = near_tags(tag, self._tags_if_any(image, locked=locked_digest is not None))
         suggestion = (
             f"Choose a tag that exists, such as {', '.join(near)}."
@@ -271,12 +279,10 @@ class RegistryClient:
                 f"{image} has no tag {tag}", code="no-such-tag", where=f"{image}:{tag}", do=suggestion
             )
         if self.resolve_digest(image, locked_digest) is not None:
-            what = f"the tag {tag} has been removed from {image}; its locked digest can still be fetched"
+            what = f"the tag {tag} has been removed from {image}; {known_as} can still be fetched"
             do = f"Copy {locked_digest} to a registry of your own before it goes too. {suggestion}"
         else:
-            what = (
-                f"the tag {tag} has been removed from {image}, and so has its locked digest {locked_digest}"
-            )
+            what = f"the tag {tag} has been removed from {image}, and so has {known_as} {locked_digest}"
             do = suggestion
         return LockError(what, code="tag-removed", where=f"{image}:{tag}", do=do)
 

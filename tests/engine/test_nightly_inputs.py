@@ -25,28 +25,30 @@ def _limiting(project: NightProject) -> None:
     project.index.misbehave("/default/", Misbehaviour(status=429, headers={"Retry-After": "0"}))
 
 
-# What happens → the wheel, how, code, verdict, outcome, exit code.
-CASES: dict[str, tuple[str, Callable[[NightProject], None], str, str, str, ExitCode]] = {
+# What happens → the wheel, how, code, verdict, outcome, exit code, what hinders a rebuild (empty: nothing does).
+CASES: dict[str, tuple[str, Callable[[NightProject], None], str, str, str, ExitCode, str]] = {
     "wheel replaced under its name": (
         "trunk", _replaced, "artifact-changed", "FAIL", "spec-or-lock", ExitCode.SPEC_OR_LOCK,
+        "trunk 1.0 cannot be had as locked",
     ),
     "wheel gone": (
         "sprig", lambda project: (project.wheels / "sprig-1.0-py3-none-any.whl").unlink(),
-        "broken-upstream", "FAIL", "spec-or-lock", ExitCode.SPEC_OR_LOCK,
+        "broken-upstream", "FAIL", "spec-or-lock", ExitCode.SPEC_OR_LOCK, "sprig 1.0 cannot be had as locked",
     ),
     "wheel yanked": (
         "bough", lambda project: project.index.yank("bough-1.0-py3-none-any.whl", "broken"),
-        "wheel-yanked", "FAIL", "spec-or-lock", ExitCode.SPEC_OR_LOCK,
+        "wheel-yanked", "FAIL", "spec-or-lock", ExitCode.SPEC_OR_LOCK, "",
     ),
     "index limits its clients": (
         "twig", _limiting, "index-rate-limited", "ERROR", "not-judged", ExitCode.NOT_JUDGED,
+        "index default could not be asked",
     ),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_what_happens_to_a_wheel_is_named(nights: Nights, case: str) -> None:
-    wheel, happens, code, verdict, outcome, exit_code = CASES[case]
+    wheel, happens, code, verdict, outcome, exit_code, hinders = CASES[case]
     project = nights.project
     name = project.write("wheels", wheels=[project.wheel(wheel, "1.0")])
     happens(project)
@@ -54,11 +56,16 @@ def test_what_happens_to_a_wheel_is_named(nights: Nights, case: str) -> None:
     assert ended == exit_code
     assert stack.outcome == outcome
     assert verdicts(stack)[code] == verdict
-    assert verdicts(stack)["rebuild-reproduces"] == "SKIP", "from such inputs nothing can be rebuilt"
-    assert not stack.complete
+    rebuilt = next(finding for finding in stack.findings if finding.code == "rebuild-reproduces")
+    assert rebuilt.verdict == ("SKIP" if hinders else "PASS")
+    assert hinders in rebuilt.summary
+    assert bool(stack.diff_ids) is not bool(hinders)
+    assert stack.complete is not bool(hinders)
     assert stack.tries == (2 if verdict == "ERROR" else 1), "only infrastructure is tried again"
     summary = next(finding.summary for finding in stack.findings if finding.code == code)
-    assert summary in nights.table(name), "a person sees it at once"
+    table = nights.table(name)
+    assert summary in table, "a person sees it at once"
+    assert (rebuilt.summary if hinders else "rebuilt from nothing") in table
 
 
 def test_a_deb_that_is_gone_asks_for_a_new_lock(nights: Nights, tmp_path: Path) -> None:
@@ -75,6 +82,8 @@ def test_a_deb_that_is_gone_asks_for_a_new_lock(nights: Nights, tmp_path: Path) 
     (finding,) = [finding for finding in stack.findings if finding.code == "deb-superseded"]
     assert finding.verdict == "FAIL"
     assert "bark" in f"{finding.subject} {finding.summary}"
+    (rebuilt,) = [finding for finding in stack.findings if finding.code == "rebuild-reproduces"]
+    assert rebuilt.summary == "not rebuilt: bark 1.0 cannot be had as locked"
 
 
 def test_a_base_tag_that_is_deleted_is_no_drift(nights: Nights) -> None:
@@ -87,6 +96,9 @@ def test_a_base_tag_that_is_deleted_is_no_drift(nights: Nights) -> None:
         project.put_back("busybox")
     assert (code, stack.outcome) == (3, "spec-or-lock")
     assert verdicts(stack)["tag-removed"] == "FAIL"
+    assert verdicts(stack)["rebuild-reproduces"] == "PASS", (
+        "what is locked is there: it is built all the same"
+    )
 
 
 def test_a_base_tag_that_moved_is_drift_and_the_lock_still_builds(nights: Nights) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from stackbuild.lock.index_sources import PageCache
 from stackbuild.lock.wheels import WheelsResult
+from stackbuild.nightly.hindrance import hindrance
 from stackbuild.nightly.inputs_base import external_digest
 from stackbuild.nightly.outcome import outcome_of_inputs
 from stackbuild.spec.model import StackSpec
@@ -357,6 +358,17 @@ class TestDebs:
         assert told(findings) == [("FAIL", "artifact-changed", "tool 1.0-1")]
         assert outcome_of_inputs(findings) == "spec-or-lock"
 
+    def test_replaced_and_the_snapshot_has_the_locked_file(self, night: Scene) -> None:
+        shutil.copytree(night.root / "apt", night.root / "archive")
+        with AptRepository(night.root / "archive").server() as archive:
+            night.apt.forget("tool_1.0-1_amd64.deb")
+            night.deb("tool", "1.0-1", text="other")
+            findings = night.check(snapshot=f"{archive.url}/{{path}}")
+        assert told(findings) == [("FAIL", "artifact-changed", "tool 1.0-1")]
+        assert "The snapshot archive has the locked file." in one(findings, "artifact-changed").summary
+        assert hindrance(findings, "linux/amd64") == ""
+        assert hindrance(night.check(), "linux/amd64") == "tool 1.0-1 cannot be had as locked"
+
     def test_a_repository_that_is_down_says_nothing_of_its_debs(self, night: Scene) -> None:
         night.repository.close()
         findings = night.check()
@@ -422,7 +434,13 @@ class TestExternal:
     def test_removed(self, night: Scene, known: str) -> None:
         del night.registry.tags[TAG]
         finding = one(night.check_external(known), "tag-removed")
-        assert (finding.verdict, finding.details["locked-digest-served"]) == ("FAIL", True)
+        assert (finding.verdict, finding.details["previous-digest-served"]) == ("FAIL", True)
+        assert "; the digest that it had the last time can still be fetched" in finding.summary
+        night.registry.documents.clear()
+        finding = one(night.check_external(known), "tag-removed")
+        assert finding.details["previous-digest-served"] is False
+        assert f"and so has the digest that it had the last time {known}" in finding.summary
+        assert "lock" not in f"{finding.summary} {finding.next_step}", "nothing of it is locked"
 
     def test_never_there(self, night: Scene, known: str) -> None:
         del night.registry.tags[TAG]
