@@ -157,7 +157,7 @@ def _of_engine_image(here: Project, engine: Engine, reference: str, observer: Ob
 def _of_scan(
     here: Project, reference: str, platform: str | None, observer: Observer, *, wanted: str, registry: bool
 ) -> bytes:
-    from stackbuild.sbom.scanned import scan_sbom
+    from stackbuild.sbom.kept import kept_scan_sbom
     from stackbuild.scan.open_source import open_source
     from stackbuild.scan.scan import scan_of
     from stackbuild.scan.scan_image import scan_image
@@ -171,4 +171,4 @@ def _of_scan(
         wanted=wanted,
         registry=registry,
     ) as source:
-        return scan_sbom(scan_of(scan_image(source, observer, store=here.store)))
+        return kept_scan_sbom(scan_of(scan_image(source, observer, store=here.store)), here.store)

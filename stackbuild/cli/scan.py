@@ -98,9 +98,9 @@ def command(
     ):
         scan = scan_of(scan_image(source, observer, store=store))
     if sbom is not None:
-        from stackbuild.sbom.scanned import scan_sbom
+        from stackbuild.sbom.kept import kept_scan_sbom
 
-        write_result(scan_sbom(scan), sbom)
+        write_result(kept_scan_sbom(scan, store), sbom)
     expected, waivers = _expectations(here, scan, stack, gpus, driver)
     findings = judge_scan(scan, expected, facts, today)
     findings = with_stack_and_site(findings, waivers, here.site.policy, today)
