@@ -14,14 +14,12 @@ from stackbuild.errors import UsageError
 if TYPE_CHECKING:
     from stackbuild.cli.context import Project
     from stackbuild.progress import Observer
-    from stackbuild.spec.model import Platform, Waiver
+    from stackbuild.spec.model import Waiver
     from stackbuild.verification.bound import Emitted
     from stackbuild.verification.elsewhere import ElsewhereImage
     from stackbuild.verification.gpus import GpuSelection
     from stackbuild.verification.model import VerificationReport
     from stackbuild.verification.promise import Device, Promise
-
-_PLATFORMS: dict[str, Platform] = {"x86_64": "linux/amd64", "aarch64": "linux/arm64", "arm64": "linux/arm64"}
 
 
 def refuse_together(
@@ -136,10 +134,11 @@ class Elsewhere:
 
     def _promised(self, *, has_gpu: bool) -> tuple[Promise, tuple[Waiver, ...]]:
         """A stack's promise without what only an image can keep; without a stack that which the machine has."""
+        from stackbuild.spec.platforms import PLATFORM_OF_MACHINE
         from stackbuild.verification.promise import Promise
         from stackbuild.verification.target import target_of_spec
 
-        here = _PLATFORMS.get(platform.machine(), "linux/amd64")
+        here = PLATFORM_OF_MACHINE.get(platform.machine(), "linux/amd64")
         if self.spec_path is None:
             if self.target:
                 raise UsageError(

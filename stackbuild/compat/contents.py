@@ -15,6 +15,7 @@ from stackbuild.compat.subject import Compatibility, CompatLibrary, CudaComponen
 from stackbuild.compat.versions import CudaVersion, parse_cuda, parse_driver, parse_variant
 from stackbuild.facts.tables import Facts
 from stackbuild.spec.model import ImageBaseSpec, StackSpec, WheelUrl
+from stackbuild.spec.platforms import MACHINES
 
 if TYPE_CHECKING:
     # Building the lock's models takes a third of a check's start, and most checks have no lock to read.
@@ -88,7 +89,7 @@ class Contents:
     @property
     def machine(self) -> str:
         """The wheel machine of the platform: ``x86_64`` or ``aarch64``."""
-        return {"linux/amd64": "x86_64", "linux/arm64": "aarch64"}[self.platform]
+        return MACHINES[self.platform]
 
 
 def environment_of(config: Mapping[str, object]) -> dict[str, str]:

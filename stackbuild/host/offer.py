@@ -7,13 +7,8 @@ from stackbuild.compat.subject import GpuOffer, HostOffer
 from stackbuild.compat.versions import ComputeCapability, parse_compute_capability, parse_cuda, parse_driver
 from stackbuild.facts.tables import Facts
 from stackbuild.host.model import Host, HostGpu
+from stackbuild.spec.platforms import PLATFORM_OF_MACHINE
 
-_PLATFORMS = {
-    "x86_64": "linux/amd64",
-    "amd64": "linux/amd64",
-    "aarch64": "linux/arm64",
-    "arm64": "linux/arm64",
-}
 _BRAND_KINDS = {
     "tesla": "datacenter",
     "nvidia": "datacenter",
@@ -50,7 +45,7 @@ def host_offer(host: Host, facts: Facts) -> HostOffer:
     return HostOffer(
         name=host.name,
         posture=host.posture,
-        platform=_PLATFORMS.get(host.machine or ""),
+        platform=PLATFORM_OF_MACHINE.get(host.machine or ""),
         driver=parse_driver(host.driver) if host.driver else None,
         driver_text=host.driver or "",
         max_cuda=parse_cuda(maximum) if maximum else None,

@@ -15,7 +15,6 @@ from urllib.parse import urlsplit, urlunsplit
 from installer import install
 from installer.exceptions import InstallerError
 from installer.records import InvalidRecordEntry
-from packaging.tags import Tag, compatible_tags, cpython_tags
 from packaging.utils import parse_wheel_filename
 
 from stackbuild.errors import BuildError
@@ -26,11 +25,10 @@ from stackbuild.layers.venv import VENV, VenvLayout
 from stackbuild.layers.wheels_archive import Member, WheelArchive, record_hash, refused
 from stackbuild.layers.wheels_destination import PlanDestination, PlannedFile
 from stackbuild.lock.model import LockedWheel, PlatformLock, PythonLock
+from stackbuild.lock.wheels_target import Target
+from stackbuild.spec.platforms import MACHINES
 
 _VERSION = 1
-_MACHINES = {"linux/amd64": "x86_64", "linux/arm64": "aarch64"}
-# PEP 600: the older names of manylinux tags, by minor version of glibc 2.
-_LEGACY_MANYLINUX = {17: "manylinux2014", 12: "manylinux2010", 5: "manylinux1"}
 
 # What reading an entry of a damaged archive raises.
 _UNREADABLE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError)
@@ -166,38 +164,12 @@ def check_tags(file: str, python: PythonLock, platform: str, glibc: str) -> None
     """
     with _damage_as_error(file):
         tags = parse_wheel_filename(file)[3]
-    if tags.isdisjoint(supported_tags(python, platform, glibc)):
+    if Target(python.version, glibc, MACHINES[platform]).rank(tags) is None:
         raise refused(
             file,
             f"the wheel is not for {python.tag} on {platform} with glibc {glibc}",
             code="wheel-wrong-platform",
         )
-
-
-def supported_tags(python: PythonLock, platform: str, glibc: str) -> frozenset[Tag]:
-    """All wheel tags that the image can use (PEP 425, PEP 600).
-
-    Args:
-        python: The image's Python.
-        platform: For example ``linux/amd64``.
-        glibc: The image's glibc, for example ``2.36``.
-    """
-    machine = _MACHINES[platform]
-    newest = int(glibc.split(".")[1])
-    platforms = []
-    for minor in range(newest, 4, -1):
-        platforms.append(f"manylinux_2_{minor}_{machine}")
-        if minor in _LEGACY_MANYLINUX:
-            platforms.append(f"{_LEGACY_MANYLINUX[minor]}_{machine}")
-    platforms.append(f"linux_{machine}")
-    major, minor_version = (int(part) for part in python.version.split(".")[:2])
-    version = (major, minor_version)
-    return frozenset(
-        [
-            *cpython_tags(version, [python.tag], platforms),
-            *compatible_tags(version, python.tag, platforms),
-        ]
-    )
 
 
 def _installer_files(wheel: LockedWheel) -> dict[str, bytes]:

@@ -20,7 +20,9 @@ def best_wheel(files: Iterable[IndexFile], version: str, target: Target) -> Inde
     """The wheel of a version that suits the target best: by tag, then by build number."""
     wanted = Version(version)
     ranked = [
-        (rank, file) for file in files if file.version == wanted and (rank := target.rank(file)) is not None
+        (rank, file)
+        for file in files
+        if file.version == wanted and (rank := target.rank(file.tags)) is not None
     ]
     if not ranked:
         return None
@@ -62,11 +64,11 @@ def require_published(
             f"the index {index} has no {name}{requirement.specifier}",
             " ".join(filter(None, (f"Published near it: {', '.join(published)}.", _channels_of(name, pin)))),
         )
-    if any(target.rank(file) is not None for file in allowed):
+    if any(target.rank(file.tags) is not None for file in allowed):
         return
     suited = near(
         pin or max(file.version for file in allowed if file.version is not None),
-        (file.version for file in files if file.version is not None and target.rank(file) is not None),
+        (file.version for file in files if file.version is not None and target.rank(file.tags) is not None),
     )
     raise _not_found(
         f"{name}{requirement.specifier} on the index {index} has no wheel for {target}",

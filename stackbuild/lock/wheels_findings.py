@@ -52,7 +52,7 @@ def older_for_a_wheel(
                 continue
             if not _python_allows(file, target) or not allowed.contains(version, prereleases=True):
                 continue
-            if target.rank(file) is not None:
+            if target.rank(file.tags) is not None:
                 with_wheel.add(version)
             elif not file.is_wheel:
                 without[version] = file

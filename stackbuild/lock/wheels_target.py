@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
 from packaging.tags import Tag, compatible_tags, cpython_tags
 from packaging.version import Version
 
-from stackbuild.lock.index_page import IndexFile
 from stackbuild.lock.model import OsLock, PythonLock
 from stackbuild.spec.model import Platform
+from stackbuild.spec.platforms import MACHINES, marker_values
 
-_MACHINES: dict[Platform, str] = {"linux/amd64": "x86_64", "linux/arm64": "aarch64"}
 # The older names of three policies (PEP 600 §Legacy manylinux tags).
 _LEGACY = {17: "manylinux2014", 12: "manylinux2010", 5: "manylinux1"}
 # The oldest policy per machine: manylinux1 was for x86 alone, manylinux2014 the first for ARM.
@@ -38,7 +38,7 @@ class Target:
     @classmethod
     def of(cls, python: PythonLock, os: OsLock, platform: Platform) -> Target:
         """The target of a platform."""
-        return cls(python.version, os.glibc, _MACHINES[platform])
+        return cls(python.version, os.glibc, MACHINES[platform])
 
     @property
     def resolver_platform(self) -> str:
@@ -70,24 +70,11 @@ class Target:
     @cached_property
     def markers(self) -> dict[str, str]:
         """The values of environment markers (the dependency specifiers of the packaging user guide)."""
-        release = Version(self.python).release
-        return {
-            "implementation_name": "cpython",
-            "implementation_version": self.python,
-            "os_name": "posix",
-            "platform_machine": self.machine,
-            "platform_python_implementation": "CPython",
-            "platform_release": "",
-            "platform_system": "Linux",
-            "platform_version": "",
-            "python_full_version": self.python,
-            "python_version": f"{release[0]}.{release[1]}",
-            "sys_platform": "linux",
-        }
+        return marker_values(self.python, self.machine)
 
-    def rank(self, file: IndexFile) -> int | None:
-        """How well a wheel suits the target, 0 best; None when it cannot be installed."""
-        ranks = [self.ranks[tag] for tag in file.tags if tag in self.ranks]
+    def rank(self, tags: Iterable[Tag]) -> int | None:
+        """How well a wheel of these tags suits the target, 0 best; None when it cannot be installed."""
+        ranks = [self.ranks[tag] for tag in tags if tag in self.ranks]
         return min(ranks, default=None)
 
     def __str__(self) -> str:

@@ -37,7 +37,7 @@ BOOKWORM = Target("3.11.2", "2.36", "x86_64")
     ],
 )
 def test_what_the_target_can_install(tag: str, fits: bool) -> None:
-    assert (BOOKWORM.rank(IndexFile(f"a-1.0-{tag}.whl", "")) is not None) == fits
+    assert (BOOKWORM.rank(IndexFile(f"a-1.0-{tag}.whl", "").tags) is not None) == fits
 
 
 @pytest.mark.parametrize(

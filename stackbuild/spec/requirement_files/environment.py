@@ -8,7 +8,8 @@ from typing import Literal
 
 from packaging.markers import InvalidMarker, Marker, UndefinedComparison, UndefinedEnvironmentName
 
-_MACHINES = {"linux/amd64": "x86_64", "linux/arm64": "aarch64"}
+from stackbuild.spec.platforms import MACHINES, marker_values
+
 # The patch level is known only once the base is resolved: markers are asked for both ends of what it may be.
 _PATCH_LEVELS = ("0", "99")
 
@@ -28,20 +29,7 @@ class TargetEnvironments:
     def _all(self) -> Iterator[dict[str, str]]:
         for platform in self.platforms:
             for patch in _PATCH_LEVELS:
-                full = f"{self.python}.{patch}"
-                yield {
-                    "implementation_name": "cpython",
-                    "implementation_version": full,
-                    "os_name": "posix",
-                    "platform_machine": _MACHINES[platform],
-                    "platform_python_implementation": "CPython",
-                    "platform_release": "",
-                    "platform_system": "Linux",
-                    "platform_version": "",
-                    "python_full_version": full,
-                    "python_version": self.python,
-                    "sys_platform": "linux",
-                }
+                yield marker_values(f"{self.python}.{patch}", MACHINES[platform])
 
     def answer(
         self,

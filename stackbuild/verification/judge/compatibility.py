@@ -15,12 +15,11 @@ from stackbuild.facts.tables import Facts
 from stackbuild.findings import Finding
 from stackbuild.host.model import Host, HostGpu
 from stackbuild.host.offer import host_offer
+from stackbuild.spec.platforms import MACHINES
 from stackbuild.verification.judge.findings import not_applicable, pointless, with_next_step
 from stackbuild.verification.judge.reach import is_compat, kernel_release, release_of
 from stackbuild.verification.model import GateResult
 from stackbuild.verification.promise import Promise
-
-_MACHINES = {"linux/amd64": "x86_64", "linux/arm64": "aarch64"}
 
 
 def judge_compatibility(
@@ -70,7 +69,7 @@ def measured_host(promise: Promise, results: Mapping[str, GateResult]) -> Host:
     listed = driver["devices"] or nvml.get("devices", ())
     return Host(
         name="this host",
-        machine=_MACHINES.get(promise.platform),
+        machine=MACHINES.get(promise.platform),
         driver=release or None,
         max_cuda=_release(version) if version else None,
         gpus=tuple(
