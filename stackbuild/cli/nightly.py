@@ -37,6 +37,12 @@ _FOLDER = Path("nightly")
     "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Stacks to judge at a time."
 )
 @click.option("--part", hidden=True, help="Of the night of this id, which another process puts together.")
+@click.option(
+    "--outages",
+    hidden=True,
+    type=click.Path(path_type=Path),
+    help="What the parts of a night know of servers.",
+)
 @click.option("--gpus", metavar="all|none|N|device=ID[,ID]", help="GPUs to reserve for verifying.")
 @click.option("--strict", is_flag=True, help="A WARN fails.")
 @click.option(
@@ -101,6 +107,7 @@ def command(
     accept: bool,
     jobs: int,
     part: str | None,
+    outages: Path | None,
     gpus: str | None,
     strict: bool,
     retries: int,
@@ -127,7 +134,7 @@ def command(
     from stackbuild.cli.context import project
     from stackbuild.cli.nightly_output import forget_reports, keeper, require_places, write_night
     from stackbuild.cli.progress import observed
-    from stackbuild.nightly.ground import NightOptions
+    from stackbuild.nightly.ground import NightOptions, stores_area
     from stackbuild.nightly.history.history import History
     from stackbuild.nightly.night import night_id, run_night
     from stackbuild.verification.gpus import parse_gpus
@@ -159,13 +166,23 @@ def command(
                 from stackbuild.cli.nightly_jobs import night_in_processes
 
                 arguments = _arguments(options, gpus, history_file, folder, kept, id_, quiet=quiet)
-                night = night_in_processes(specs, jobs, arguments, id_=id_, started=started)
+                night = night_in_processes(
+                    specs,
+                    jobs,
+                    arguments,
+                    id_=id_,
+                    started=started,
+                    retries=retries,
+                    pause=retry_pause,
+                    area=stores_area(here.store, options),
+                    observer=observer,
+                )
             else:
                 night = run_night(
                     specs,
                     id_=id_,
                     started=started,
-                    ground=_ground(here, observer, started, keeper(kept / id_, folder)),
+                    ground=_ground(here, observer, started, keeper(kept / id_, folder), outages),
                     options=options,
                     history=history,
                 )
@@ -190,11 +207,13 @@ def command(
     click.get_current_context().exit(int(night.exit_code))
 
 
-def _ground(here: Project, observer: Observer, started: datetime, keep: Keep) -> Ground:
+def _ground(here: Project, observer: Observer, started: datetime, keep: Keep, outages: Path | None) -> Ground:
     import os
 
     from stackbuild.facts.tables import Facts
     from stackbuild.nightly.ground import Ground
+    from stackbuild.store.outages import Outages
+    from stackbuild.store.shared_outages import SharedOutages
 
     return Ground(
         site=here.site,
@@ -205,6 +224,7 @@ def _ground(here: Project, observer: Observer, started: datetime, keep: Keep) ->
         facts=Facts(),
         today=started.date(),
         keep=keep,
+        outages=SharedOutages(outages) if outages is not None else Outages(),
     )
 
 
@@ -228,8 +248,8 @@ def _arguments(
     values = {
         "--published": options.published or None,
         "--gpus": gpus,
-        "--retries": options.retries,
-        "--retry-pause": options.pause,
+        # What is tried again is tried at the end of the whole night.
+        "--retries": 0,
         "--work-dir": options.work_dir,
         "--history": history,
         "--page": folder,

@@ -25,6 +25,21 @@ def clean_store(area: Path) -> Iterator[Store]:
     It asks no shared layer cache: what comes out of it was fetched and made anew.
 
     Args:
+        area: As for :func:`owned_folder`.
+
+    Raises:
+        BuildError: ``disk-full``.
+        UsageError: ``output-unwritable``.
+    """
+    with owned_folder(area) as folder:
+        yield Store(folder)
+
+
+@contextmanager
+def owned_folder(area: Path) -> Iterator[Path]:
+    """Make an empty folder that goes with the block, however that ends; what a kill leaves a sweep removes.
+
+    Args:
         area: The folder it is made in; made when missing. Several nights may share it.
 
     Raises:
@@ -38,7 +53,7 @@ def clean_store(area: Path) -> Iterator[Store]:
             descriptor = os.open(folder, os.O_RDONLY)
             fcntl.flock(descriptor, fcntl.LOCK_EX)  # tells a sweep that somebody uses it
     try:
-        yield Store(folder)
+        yield folder
     finally:
         try:
             _remove(folder)
@@ -50,17 +65,20 @@ def clean_store(area: Path) -> Iterator[Store]:
 
 
 def sweep_clean_stores(area: Path) -> list[str]:
-    """Remove the stores of killed nights, and return their names.
+    """Remove the folders of killed nights, and return their names.
 
     Args:
-        area: As for :func:`clean_store`; may be missing.
+        area: As for :func:`owned_folder`; may be missing.
     """
     if not area.is_dir():
         return []
     removed = []
     with _guarded(area):
         for folder in sorted(area.glob(f"{_PREFIX}*")):
-            descriptor = os.open(folder, os.O_RDONLY)
+            try:
+                descriptor = os.open(folder, os.O_RDONLY)
+            except FileNotFoundError:  # its night has just ended
+                continue
             try:
                 with suppress(BlockingIOError):
                     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

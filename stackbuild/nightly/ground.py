@@ -78,6 +78,7 @@ class Ground:
         """A client that leaves alone what is down."""
         return HttpClient(self.site.ca_bundle, outages=self.outages)
 
-    def stores_area(self, options: NightOptions) -> Path:
-        """The folder that the empty stores of the rebuilds are made in."""
-        return options.work_dir or self.store.root / "rebuilds"
+
+def stores_area(store: Store, options: NightOptions) -> Path:
+    """The folder that the empty stores of the rebuilds are made in."""
+    return options.work_dir or store.root / "rebuilds"

@@ -95,6 +95,10 @@ class Night(FrozenModel):
     host: str = Field(default="", description="name of the machine")
     version: str = Field(description="stackbuild's own version")
     stacks: tuple[StackNight, ...]
+    kept_from: tuple[str, ...] = Field(
+        default=(),
+        description="stacks of which infrastructure kept something from being judged, after all tries",
+    )
     interrupted: bool = Field(
         default=False, description="stopped by a person; ``stacks`` are those judged till then"
     )

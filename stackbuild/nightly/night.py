@@ -17,11 +17,12 @@ from stackbuild.findings import Finding, Verdict
 from stackbuild.nightly.case import Case
 from stackbuild.nightly.clean_store import sweep_clean_stores
 from stackbuild.nightly.external_stack import ExternalStack
-from stackbuild.nightly.ground import Ground, NightOptions
+from stackbuild.nightly.ground import Ground, NightOptions, stores_area
 from stackbuild.nightly.history.history import History
 from stackbuild.nightly.model import Night, StackNight
 from stackbuild.nightly.notes import DISK_FULL, Notes
 from stackbuild.nightly.own_stack import OwnStack
+from stackbuild.nightly.rounds import disk_is_full, run_rounds
 from stackbuild.progress import SilentObserver
 from stackbuild.spec.load import load_spec
 
@@ -57,22 +58,29 @@ def run_night(
     run = _Run(ground, options, history)
     interrupted = False
     try:
-        for name in sweep_clean_stores(ground.stores_area(options)):
+        for name in sweep_clean_stores(stores_area(ground.store, options)):
             ground.observer.note(f"removed {name}, which a killed night had left")
         run.all(stacks)
     except (KeyboardInterrupt, InterruptedRunError):
         interrupted = True
     return assembled(
-        list(run.results.values()),
+        [stack for stacks in run.results.values() for stack in stacks],
         id_=id_,
         started=started,
         seconds=time.monotonic() - began,
+        kept_from=run.kept_from,
         interrupted=interrupted,
     )
 
 
 def assembled(
-    stacks: Sequence[StackNight], *, id_: str, started: datetime, seconds: float, interrupted: bool
+    stacks: Sequence[StackNight],
+    *,
+    id_: str,
+    started: datetime,
+    seconds: float,
+    kept_from: Sequence[Path],
+    interrupted: bool,
 ) -> Night:
     """The night of these stacks, on this machine, by this stackbuild."""
     return Night(
@@ -82,6 +90,7 @@ def assembled(
         host=socket.gethostname(),
         version=__version__,
         stacks=tuple(stacks),
+        kept_from=tuple(path.stem for path in kept_from),
         interrupted=interrupted,
     )
 
@@ -102,46 +111,42 @@ class _Run:
         options: How it is run.
         history: Earlier nights.
         results: What is judged so far, by path, in the order of the stacks.
-        again: Stacks that infrastructure kept from being judged.
-        full: The disk is full: nothing further is begun.
+        kept_from: Stacks that infrastructure kept from being judged to the end.
     """
 
     ground: Ground
     options: NightOptions
     history: History
-    results: dict[Path, StackNight] = field(default_factory=dict)
-    again: list[Path] = field(default_factory=list)
-    full: bool = False
+    results: dict[Path, tuple[StackNight, ...]] = field(default_factory=dict)
+    kept_from: Sequence[Path] = ()
 
     def all(self, stacks: Sequence[Path]) -> None:
         """Judge all stacks, and then again those that infrastructure kept from being judged."""
-        for path in stacks:
-            self._one(path)
-        for _ in range(self.options.retries):
-            left, self.again = self.again, []
-            if not left or self.full:
-                break
-            names = ", ".join(path.stem for path in left)
-            self.ground.observer.note(f"trying again in {self.options.pause:.0f} s: {names}")
-            time.sleep(self.options.pause)
-            self.ground.outages.forget()
-            for path in left:
-                self._one(path)
+        self.kept_from = run_rounds(
+            stacks,
+            self._round,
+            results=self.results,
+            retries=self.options.retries,
+            pause=self.options.pause,
+            outages=self.ground.outages,
+            observer=self.ground.observer,
+        )
 
-    def _one(self, path: Path) -> None:
+    def _round(self, stacks: Sequence[Path]) -> Sequence[Path]:
+        return [path for path in stacks if not self._one(path)]
+
+    def _one(self, path: Path) -> bool:
+        """Judge a stack; False where infrastructure kept something from being judged."""
         notes = Notes(path.stem, self.ground.observer, self.options.strict)
         began = time.monotonic()
-        if self.full:
+        if disk_is_full(self.results):
             notes.ended_by(not_begun(), path.stem)
         else:
             self._run_stack(path, notes)
-        earlier = self.results.get(path)
-        notes.found["tries"] = earlier.tries + 1 if earlier is not None else 1
+        notes.found["tries"] = 1 + max((earlier.tries for earlier in self.results.get(path, ())), default=0)
         notes.seconds["total"] = round(time.monotonic() - began, 3)
-        self.results[path] = notes.night()
-        self.full = self.full or notes.disk_full
-        if notes.infrastructure:
-            self.again.append(path)
+        self.results[path] = (notes.night(),)
+        return not notes.infrastructure
 
     def _run_stack(self, path: Path, notes: Notes) -> None:
         """Judge one stack, and write its reports."""

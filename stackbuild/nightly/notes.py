@@ -123,8 +123,3 @@ class Notes:
             seconds=self.seconds,
             **self.found,
         )
-
-    @property
-    def disk_full(self) -> bool:
-        """Whether a stage ended with a full disk."""
-        return any(finding.code == DISK_FULL for finding in self.findings)

@@ -19,6 +19,7 @@ from stackbuild.lock.model import Lock
 from stackbuild.nightly.case import Case
 from stackbuild.nightly.clean_store import clean_store
 from stackbuild.nightly.comparing import Tonight, explained
+from stackbuild.nightly.ground import stores_area
 from stackbuild.nightly.image_names import ImageNames
 from stackbuild.nightly.judging import judge_image
 from stackbuild.nightly.lock_change import change_of_lock, last_locked_night, remember_lock
@@ -119,7 +120,7 @@ class Rebuild:
         with ExitStack() as held:
             clean = None
             with case.notes.stage("rebuild"):
-                area = case.ground.stores_area(case.options)
+                area = stores_area(case.ground.store, case.options)
                 held.enter_context(ImageNames(case.stack.spec.name).unfinished(self.engine))
                 clean = held.enter_context(clean_store(area))
             yield clean

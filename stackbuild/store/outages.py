@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -12,7 +13,7 @@ _FAILURES = 3
 
 
 @dataclass
-class _Outage:
+class Outage:
     """How often one server failed in a row, when that was counted last, and with which words."""
 
     failures: int = 0
@@ -32,19 +33,19 @@ class Outages:
         self._apart = apart
         self._clock = clock
         self._guard = threading.Lock()
-        self._servers: dict[str, _Outage] = {}
+        self._servers: dict[str, Outage] = {}
 
     def down(self, url: str) -> str | None:
         """What the server of a URL failed with, when it counts as down."""
-        with self._guard:
-            outage = self._servers.get(_server(url))
+        with self._known() as servers:
+            outage = servers.get(_server(url))
             return outage.reason if outage is not None and outage.failures >= _FAILURES else None
 
     def failed(self, url: str, reason: str) -> None:
         """Note that the server gave no answer, or only said that it fails."""
-        with self._guard:
+        with self._known() as servers:
             now = self._clock()
-            outage = self._servers.setdefault(_server(url), _Outage())
+            outage = servers.setdefault(_server(url), Outage())
             if not outage.failures or now - outage.counted >= self._apart:
                 outage.failures += 1
                 outage.counted = now
@@ -52,13 +53,19 @@ class Outages:
 
     def answered(self, url: str) -> None:
         """Note that the server is up, whatever it answered."""
-        with self._guard:
-            self._servers.pop(_server(url), None)
+        with self._known() as servers:
+            servers.pop(_server(url), None)
 
     def forget(self) -> None:
         """Begin anew: servers that were down may be up."""
+        with self._known() as servers:
+            servers.clear()
+
+    @contextmanager
+    def _known(self) -> Iterator[dict[str, Outage]]:
+        """What is known of servers, for the block alone to read and change."""
         with self._guard:
-            self._servers.clear()
+            yield self._servers
 
 
 def _server(url: str) -> str:
