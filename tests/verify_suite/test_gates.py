@@ -26,8 +26,8 @@ def test_distributions_list_versions_requirements_and_missing_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _install(tmp_path, "Some_Package", "1.0+cpu", files={"some_package/__init__.py": ""}, missing=["gone.py"])
+    gate: Any = importlib.import_module("suite.gates.distributions")  # while the path still leads to it
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
-    gate: Any = importlib.import_module("suite.gates.distributions")
     measured = gate.measure({})
     assert measured["distributions"] == [
         {
