@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import os
 from collections.abc import Iterable, Mapping
@@ -126,17 +125,28 @@ def _read(path: Path) -> bytes:
         with path.open("rb") as file:
             return file.read(yaml_tree.MAX_BYTES + 1)
     except FileNotFoundError:
-        raise SpecError(
-            "there is no such file",
-            code="spec-not-found",
-            where=str(path),
-            do="`stackbuild init NAME` writes a spec to start from.",
-        ) from None
+        raise _missing(path) from None
     except IsADirectoryError:
         raise SpecError("this is a folder, not a spec", code="spec-unreadable", where=str(path)) from None
     except (OSError, ValueError) as error:  # ValueError: a NUL byte in the path
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise SpecError(f"cannot be read: {reason}", code="spec-unreadable", where=str(path)) from error
+
+
+def _missing(path: Path) -> SpecError:
+    if path.is_symlink():
+        return SpecError(
+            f"this is a link to {path.readlink()}, where no file is",
+            code="spec-not-found",
+            where=str(path),
+            do="Put back what it leads to, or remove the link.",
+        )
+    return SpecError(
+        "there is no such file",
+        code="spec-not-found",
+        where=str(path),
+        do="`stackbuild init NAME` writes a spec to start from.",
+    )
 
 
 def _explained(errors: list[ErrorDetails], tree: YamlTree, reader: YamlReader) -> list[SpecProblem]:
@@ -174,11 +184,18 @@ def stacks_folder(start: Path) -> Path | None:
 
 
 def list_stacks(start: Path) -> list[Path]:
-    """Return the specs in the nearest ``stacks/``, in name order; none when there is no such folder."""
+    """Return the specs in the nearest ``stacks/``, in name order; none when there is no such folder.
+
+    A link that leads nowhere is among them: to read it says so, where to pass it over would hide a stack.
+    """
     folder = stacks_folder(start.absolute())
     if folder is None:
         return []
-    return sorted(path for path in folder.iterdir() if path.suffix in SUFFIXES and path.is_file())
+    return sorted(path for path in folder.iterdir() if path.suffix in SUFFIXES and _is_stack(path))
+
+
+def _is_stack(path: Path) -> bool:
+    return path.is_file() or (path.is_symlink() and not path.is_dir())
 
 
 def find_stack(name_or_path: str, start: Path) -> Path:
@@ -196,12 +213,16 @@ def find_stack(name_or_path: str, start: Path) -> Path:
         path = start / name_or_path
         if os.path.isfile(path):  # noqa: PTH113 - False as well for a name that no file can have
             return path
+        if os.path.islink(path):  # noqa: PTH114 - as above
+            raise _missing(path)
         raise SpecError("there is no such file", code="spec-not-found", where=name_or_path)
     stacks = list_stacks(start)
     for path in stacks:
         if path.stem == name_or_path:
             return path
     names = [path.stem for path in stacks]
+    import difflib  # only a name that is no stack's pays for it
+
     near = difflib.get_close_matches(name_or_path, names, n=1)
     if near:
         do = f"Did you mean '{near[0]}'?"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,23 @@ def test_without_a_name_all_stacks_are_judged_and_written_everywhere(
     assert "title=lock-missing::" in shown
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [("check", "--all"), ("lock", "--check"), ("matrix",), ("nightly",), ("render", "gone")],
+)
+def test_a_link_among_the_stacks_that_leads_nowhere_is_named(
+    arguments: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "stacks").mkdir()
+    (tmp_path / "stacks/gone.yaml").symlink_to("../gone/gone.yaml")
+    assert run([*arguments, "-q"]) == 3
+    shown = capsys.readouterr()
+    told = f"{shown.out}{shown.err}".lower()
+    assert "this is a link to ../gone/gone.yaml, where no file is" in told
+    assert "stacks/gone.yaml" in told
+    assert "put back what it leads to, or remove the link." in told
+
+
 def test_reports_of_old_nights_go_and_nothing_else(tmp_path: Path) -> None:
     kept = ["20261102T021500Z-0001", "20261103T021500Z-ffff"]
     for name in ("20261101T021500Z-3f2a", *kept, "mine", "20261101T021500Z-mine"):
@@ -75,6 +93,22 @@ def test_reports_of_old_nights_go_and_nothing_else(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir() if path.name != "store") == sorted(
         ["mine", "20261101T021500Z-mine", *kept]
     )
+
+
+def test_two_nights_may_remove_the_reports_of_an_old_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("20261101T021500Z-0001", "20261102T021500Z-0002", "20261103T021500Z-0003"):
+        (tmp_path / name / "stack").mkdir(parents=True)
+    remove = shutil.rmtree
+
+    def by_both(path: Path) -> None:
+        remove(path)
+        remove(path)
+
+    monkeypatch.setattr(shutil, "rmtree", by_both)
+    forget_reports(tmp_path, 1)
+    assert [path.name for path in tmp_path.glob("*Z-*")] == ["20261103T021500Z-0003"]
 
 
 def test_a_night_that_cannot_be_remembered_is_told_all_the_same(

@@ -361,6 +361,25 @@ def test_stacks_are_found_by_name_and_by_path(tmp_path: Path) -> None:
         find_stack("other.yaml", below)
 
 
+def test_a_link_that_leads_nowhere_is_a_stack_that_says_so(tmp_path: Path) -> None:
+    stacks = tmp_path / "stacks"
+    stacks.mkdir()
+    (tmp_path / "elsewhere.yaml").write_text("schema: 1\n")
+    (stacks / "there.yaml").symlink_to("../elsewhere.yaml")
+    (stacks / "gone.yaml").symlink_to("../gone/gone.yaml")
+    (stacks / "round.yaml").symlink_to("round.yaml")
+    (stacks / "folder.yaml").symlink_to(tmp_path)
+    assert [path.name for path in list_stacks(tmp_path)] == ["gone.yaml", "round.yaml", "there.yaml"]
+    for name in ("gone", "stacks/gone.yaml"):
+        with pytest.raises(SpecError) as caught:
+            load_spec(find_stack(name, tmp_path))
+        assert caught.value.code == "spec-not-found"
+        assert "this is a link to ../gone/gone.yaml, where no file is" in str(caught.value)
+        assert str(stacks / "gone.yaml") in str(caught.value)
+    with pytest.raises(SpecError, match="cannot be read"):
+        load_spec(stacks / "round.yaml")
+
+
 @pytest.mark.parametrize("name", ["x" * 300, "x" * 300 + ".yaml", "a\0b.yaml"])
 def test_a_name_that_no_file_can_have_is_no_stack(name: str, tmp_path: Path) -> None:
     with pytest.raises(SpecError) as caught:
