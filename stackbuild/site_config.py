@@ -6,7 +6,6 @@ It maps *names*, as locks record them, to mirrors, so that a lock made at one si
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -204,6 +203,8 @@ def site_file(start: Path, environ: Mapping[str, str]) -> Path | None:
 
 
 def _read(path: Path) -> dict[str, Any]:
+    import tomllib  # most commands run where there is no site file
+
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

@@ -126,11 +126,11 @@ def _hosts(
     files: tuple[Path, ...], fleets: tuple[Path, ...], driver: str | None, gpus: tuple[str, ...], facts: Facts
 ) -> list[HostOffer]:
     from stackbuild.compat.offer import described_offer
-    from stackbuild.host.offer import host_offer
 
     found: list[HostOffer] = []
     if files or fleets:
         from stackbuild.host.fleet import read_hosts
+        from stackbuild.host.offer import host_offer
 
         for file in (*files, *fleets):
             found.extend(host_offer(host, facts) for host in read_hosts(file))

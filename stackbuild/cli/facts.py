@@ -61,6 +61,6 @@ def command(
     chosen = facts.table(table)
     if format_ == "json":
         document = {"about": chosen.about, "collected": chosen.collected, **chosen.notes}
-        write_result(json_text({**document, "rows": [asdict(row) for row in chosen.rows]}), output)
+        write_result(json_text({**document, "rows": [vars(row) for row in chosen.rows]}), output)
     else:
         write_result(render_table(chosen, verbose=verbose), output)

@@ -135,7 +135,9 @@ def main(args: Sequence[str] | None = None) -> None:
     # it looks for among all installed distributions, have no say in stackbuild's models.
     gc.set_threshold(_GARBAGE_THRESHOLD)
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
-    sys.exit(run(list(sys.argv[1:] if args is None else args)))
+    code = run(list(sys.argv[1:] if args is None else args))
+    gc.freeze()  # looking through all that was imported once more, for the system to take it back, helps nobody
+    sys.exit(code)
 
 
 def _open_closed_streams() -> None:

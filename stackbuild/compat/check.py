@@ -19,7 +19,6 @@ from stackbuild.compat.report import Cell, CheckedStack, CheckReport, check_repo
 from stackbuild.compat.subject import Compatibility, HostOffer, ImageNeeds
 from stackbuild.facts.tables import Facts
 from stackbuild.findings import Finding, Verdict, is_complete
-from stackbuild.gates.pages import judged_in_containers_only
 from stackbuild.site_policy import Policy
 from stackbuild.spec.model import Waiver
 
@@ -173,6 +172,8 @@ def _concerns(waiver: Waiver, findings: Sequence[Finding]) -> bool:
     Runtime gates are judged in containers. Gates over single libraries are judged by a scan as well, which
     names files that a check does not know: a waiver of one that matches nothing here may be meant for it.
     """
+    from stackbuild.gates.pages import judged_in_containers_only  # only a spec with waivers pays for it
+
     if judged_in_containers_only(waiver.code):
         return False
     if not waiver.match or waiver.code not in _SCANNED_TOO:

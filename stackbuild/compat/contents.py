@@ -7,12 +7,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from packaging.requirements import Requirement
-from packaging.utils import canonicalize_name, parse_wheel_filename
-
 from stackbuild.compat.cuda_tag import CudaTag, is_cuda_image, parse_cuda_tag
 from stackbuild.compat.subject import Compatibility, CompatLibrary, CudaComponent, ImageNeeds
 from stackbuild.compat.versions import CudaVersion, parse_cuda, parse_driver, parse_variant
+from stackbuild.distribution_name import normalized_name
 from stackbuild.facts.tables import Facts
 from stackbuild.spec.model import ImageBaseSpec, StackSpec, WheelUrl
 from stackbuild.spec.platforms import MACHINES
@@ -117,17 +115,21 @@ def contents_of_spec(spec: StackSpec, facts: Facts, platform: str = "linux/amd64
     for requirement in spec.packages:
         match = _EXACT.match(requirement) if isinstance(requirement, str) else None
         if match:
-            name = canonicalize_name(match[1])
+            name = normalized_name(match[1])
             found[name] = Distribution(name, match[2])
         elif isinstance(requirement, str):
+            from packaging.requirements import Requirement  # only a spec with ranges pays for it
+
             parsed = Requirement(requirement)
-            ranges[canonicalize_name(parsed.name)] = str(parsed.specifier)
+            ranges[normalized_name(parsed.name)] = str(parsed.specifier)
         elif isinstance(requirement, WheelUrl):
+            from packaging.utils import parse_wheel_filename
+
             file = requirement.url.rsplit("/", 1)[-1]
             wheel_name, wheel_version, _, _ = parse_wheel_filename(file)
             found[wheel_name] = Distribution(wheel_name, str(wheel_version), file, "url")
     for framework_name, framework in spec.frameworks.items():
-        key = canonicalize_name(framework_name)
+        key = normalized_name(framework_name)
         version = framework.version or (found[key].version if key in found else None)
         if version is not None:
             full = _torch_version(version, framework.variant, framework.index) if key == "torch" else version
@@ -169,7 +171,7 @@ def expects_gpu(spec: StackSpec) -> bool:
     variants = {framework.variant for framework in spec.frameworks.values()}
     return bool(
         any(variant and variant.startswith("cu") for variant in variants)
-        or any(canonicalize_name(name) in ("onnxruntime-gpu", "tensorrt") for name in spec.frameworks)
+        or any(normalized_name(name) in ("onnxruntime-gpu", "tensorrt") for name in spec.frameworks)
         or (isinstance(spec.base, ImageBaseSpec) and is_cuda_image(spec.base.image))
         or spec.target.gpus
     )
@@ -229,7 +231,7 @@ def contents_of_image(
     cuda = (
         parse_cuda(environment["CUDA_VERSION"]) if environment.get("CUDA_VERSION", "")[:1].isdigit() else None
     )
-    listed = tuple(Distribution(canonicalize_name(item), version) for item, version in sorted(distributions))
+    listed = tuple(Distribution(normalized_name(item), version) for item, version in sorted(distributions))
     return Contents(
         name=name,
         platform=platform,

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from packaging.specifiers import SpecifierSet
-from packaging.tags import Tag
-from packaging.utils import parse_wheel_filename
 from packaging.version import Version
 
 from stackbuild.compat.contents import Contents, Distribution, torch_variant_of
 from stackbuild.compat.versions import CudaVersion, parse_variant
 from stackbuild.facts.tables import Facts
 from stackbuild.findings import Finding, Verdict
+
+if TYPE_CHECKING:
+    from packaging.tags import Tag
 
 # nvidia-* names without a -cuNN suffix exist since CUDA 13 only (facts: torch_releases, index rules).
 _UNSUFFIXED = re.compile(
@@ -216,6 +217,8 @@ def _judge_label_of_range(
     specifier = dict(contents.ranges).get("torch")
     if specifier is None or promised is None:
         return
+    from packaging.specifiers import SpecifierSet  # only a spec with a range of torch pays for it
+
     admitted = SpecifierSet(specifier)
     variants = {
         variant
@@ -242,6 +245,8 @@ def judge_tags(contents: Contents, facts: Facts) -> Iterator[Finding]:
     for item in contents.distributions:
         if not item.file.endswith(".whl"):
             continue
+        from packaging.utils import parse_wheel_filename  # only what is locked pays for it
+
         _, _, _, tags = parse_wheel_filename(item.file)
         subject = item.file
         if not any(_machine_fits(tag, contents.machine) for tag in tags):

@@ -5,21 +5,47 @@ Each row keeps where it came from and how sure it is; a finding that rests on an
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Any, ClassVar, Literal, dataclass_transform
 
 Confidence = Literal["measured", "corroborated", "authoritative-capture", "sourced", "medium", "uncertain"]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+@dataclass_transform(frozen_default=True, kw_only_default=True, eq_default=False)
 class Row:
-    """What every fact carries."""
+    """What every fact carries: frozen, and made by naming every field.
+
+    Written out here because making a dataclass of each takes ten times as long, at every start of a command.
+
+    Raises:
+        TypeError: A field is missing, or is none of this table's.
+    """
 
     source: tuple[str, ...]
     confidence: Confidence
 
+    FIELDS: ClassVar[tuple[str, ...]] = ("source", "confidence")
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+    def __init_subclass__(cls) -> None:
+        """Add the class's own fields behind those that every row has."""
+        super().__init_subclass__()
+        cls.FIELDS = (*cls.FIELDS, *cls.__annotations__)
+
+    def __init__(self, **values: Any) -> None:
+        """Take a value for each field."""
+        if values.keys() != set(self.FIELDS):
+            wrong = ", ".join(sorted(values.keys() ^ set(self.FIELDS)))
+            raise TypeError(f"{type(self).__name__} has a field too many or too few: {wrong}")
+        vars(self).update((name, values[name]) for name in self.FIELDS)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Refuse: a fact does not change."""
+        raise AttributeError(f"{type(self).__name__}.{name} cannot be set: a fact does not change")
+
+    def __delattr__(self, name: str) -> None:
+        """Refuse: a fact does not change."""
+        raise AttributeError(f"{type(self).__name__}.{name} cannot be deleted: a fact does not change")
+
+
 class Toolkit(Row):
     """A CUDA toolkit release and the Linux driver packaged with it or paired to it."""
 
@@ -31,7 +57,6 @@ class Toolkit(Row):
     note: str
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class DriverBranch(Row):
     """An NVIDIA driver branch."""
 
@@ -44,7 +69,6 @@ class DriverBranch(Row):
     note: str
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class MinorVersionFloor(Row):
     """The oldest Linux driver with minor-version compatibility for a CUDA major."""
 
@@ -53,7 +77,6 @@ class MinorVersionFloor(Row):
     note: str
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ForwardCompatibility(Row):
     """Whether the cuda-compat package of a CUDA release is supported on a driver branch."""
 
@@ -62,7 +85,6 @@ class ForwardCompatibility(Row):
     state: Literal["compatible", "not-needed", "no-package"]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Gpu(Row):
     """A product and its compute capability."""
 
@@ -71,7 +93,6 @@ class Gpu(Row):
     kind: Literal["datacenter", "workstation", "geforce", "jetson"]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Architecture(Row):
     """A compute capability: the first and last toolkit and driver that know it."""
 
@@ -84,7 +105,6 @@ class Architecture(Row):
     note: str
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class TorchRelease(Row):
     """A torch release."""
 
@@ -101,7 +121,6 @@ class TorchRelease(Row):
     channels_confidence: Confidence
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class TorchVariant(Row):
     """A torch build for one CUDA variant: what it was compiled for."""
 
@@ -114,7 +133,6 @@ class TorchVariant(Row):
     note: str
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class OnnxruntimeRelease(Row):
     """An onnxruntime-gpu release of the default index; ``sm`` is None where nobody read the wheel."""
 
@@ -134,7 +152,6 @@ class OnnxruntimeRelease(Row):
     ptx: tuple[str, ...] | None
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class OnnxruntimeFeed(Row):
     """onnxruntime-gpu builds of one feed outside the default index, for a range of versions."""
 
@@ -145,7 +162,6 @@ class OnnxruntimeFeed(Row):
     cudnn_major: int
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class CudnnUser(Row):
     """A package that links cuDNN itself, for a range of versions; an empty ``before`` is open."""
 
@@ -156,7 +172,6 @@ class CudnnUser(Row):
     cudnn_major: int
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class TensorrtRelease(Row):
     """A TensorRT release."""
 
@@ -167,7 +182,6 @@ class TensorrtRelease(Row):
     note: str
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Distribution(Row):
     """A Linux distribution."""
 
@@ -178,7 +192,6 @@ class Distribution(Row):
     eol_note: str
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class PythonVersion(Row):
     """A CPython release line."""
 
@@ -186,7 +199,6 @@ class PythonVersion(Row):
     eol: str
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Manylinux(Row):
     """A manylinux policy and the glibc it needs."""
 
@@ -195,7 +207,6 @@ class Manylinux(Row):
     aliases: tuple[str, ...]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class CudaImageDigest(Row):
     """A digest seen for an nvidia/cuda tag."""
 
@@ -207,7 +218,6 @@ class CudaImageDigest(Row):
     note: str
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class CudaImageRequirement(Row):
     """NVIDIA_REQUIRE_CUDA of the nvidia/cuda images of one CUDA release."""
 
@@ -216,7 +226,6 @@ class CudaImageRequirement(Row):
     prefix: str
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class FailureSignature(Row):
     """An error text people meet.
 

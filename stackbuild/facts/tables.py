@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 from dataclasses import dataclass
@@ -134,6 +133,8 @@ class Facts:
 
     def gpus_near(self, text: str) -> tuple[str, ...]:
         """The products whose names are written almost as ``text`` is: ``H2OO`` finds H200."""
+        import difflib  # only a name that is no product's pays for it
+
         near = difflib.get_close_matches(product_key(text), list(_gpus()), n=3, cutoff=0.5)
         return tuple(_gpus()[key].product for key in near)
 

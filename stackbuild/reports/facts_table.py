@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import fields
 from typing import Any
 
 from stackbuild.facts.tables import Table
@@ -23,7 +22,7 @@ def render_table(table: Table[Any], *, verbose: bool = False) -> str:
         table: The table.
         verbose: Whole values and each row's sources.
     """
-    names = [field.name for field in fields(table.rows[0]) if field.name != "source"]
+    names = [name for name in table.rows[0].FIELDS if name != "source"]
     rows = [[_text(getattr(row, name), verbose=verbose) for name in names] for row in table.rows]
     widths = [max(len(name), *(len(row[index]) for row in rows)) for index, name in enumerate(names)]
     lines = [table.about, ""]

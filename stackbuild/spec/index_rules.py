@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
-from packaging.utils import canonicalize_name
-
+from stackbuild.distribution_name import normalized_name
 from stackbuild.spec.model import StackSpec
 from stackbuild.spec.requirement_texts import only_version, requirements_of, version_of
 from stackbuild.spec.rule import Violation
@@ -25,7 +24,7 @@ def _root_channel(spec: StackSpec, path: tuple[str | int, ...]) -> Violation:
             (
                 str(only_version(r))
                 for _, r in requirements_of(spec)
-                if canonicalize_name(r.name) == "torch" and only_version(r)
+                if normalized_name(r.name) == "torch" and only_version(r)
             ),
             None,
         )
@@ -84,7 +83,7 @@ def indexes(spec: StackSpec) -> Iterator[Violation]:
             )
         for position, package in enumerate(index.packages):
             path = ("indexes", name, "packages", position)
-            canonical = canonicalize_name(package)
+            canonical = normalized_name(package)
             if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", canonical):
                 yield Violation(path, f"'{package}' is not a distribution name", "Write the bare name.")
             elif canonical in bound:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
-from packaging.requirements import InvalidRequirement, Requirement
-from packaging.tags import compatible_tags, cpython_tags
-from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 from packaging.version import InvalidVersion, Version
 
+from stackbuild.distribution_name import normalized_name
 from stackbuild.spec.index_rules import framework_index, indexes
 from stackbuild.spec.known_frameworks import KNOWN_FRAMEWORKS, TORCH_FAMILY
 from stackbuild.spec.model import StackSpec, WheelUrl
 from stackbuild.spec.requirement_texts import only_version, requirement_of, requirements_of, version_of
 from stackbuild.spec.rule import Violation
+
+if TYPE_CHECKING:
+    # Only a spec that has requirements or wheels pays for importing what parses them.
+    from packaging.requirements import Requirement
 from stackbuild.spelling import closest
 
 _FILE_NAME = re.compile(r"\S+\.(txt|toml|lock|in)")
@@ -84,6 +87,8 @@ def _requirement_syntax(spec: StackSpec) -> Iterator[Violation]:
     )
     for key, entries in lists:
         for index, text in entries:
+            from packaging.requirements import InvalidRequirement, Requirement
+
             try:
                 requirement = Requirement(text)
             except InvalidRequirement as error:
@@ -120,12 +125,12 @@ def _requirement_suggestion(text: str) -> str:
 
 def _contradictions(spec: StackSpec) -> Iterator[Violation]:
     """A version given twice must be the same version twice; what is excluded is not asked for."""
-    excluded = {canonicalize_name(name) for name in spec.exclude}
+    excluded = {normalized_name(name) for name in spec.exclude}
     pinned: dict[str, tuple[Version, str]] = {}
     for name, framework in spec.frameworks.items():
         version = version_of(framework.version) if framework.version else None
         if version is not None:
-            pinned[canonicalize_name(name)] = (version, "frameworks")
+            pinned[normalized_name(name)] = (version, "frameworks")
     entries: list[tuple[tuple[str | int, ...], Requirement]] = [
         (("packages", index), requirement) for index, requirement in requirements_of(spec)
     ]
@@ -134,7 +139,7 @@ def _contradictions(spec: StackSpec) -> Iterator[Violation]:
         if constraint is not None:
             entries.append((("constraints", index), constraint))
     for path, requirement in entries:
-        name = canonicalize_name(requirement.name)
+        name = normalized_name(requirement.name)
         if name in excluded and path[0] == "packages":
             yield Violation(
                 path,
@@ -161,6 +166,8 @@ def _contradictions(spec: StackSpec) -> Iterator[Violation]:
 
 def _accepted(python: str) -> set[tuple[str, str]]:
     """Return the interpreter and ABI tags that a CPython takes (packaging's order of tags, without platforms)."""
+    from packaging.tags import compatible_tags, cpython_tags
+
     major, minor = (int(part) for part in python.split("."))
     tags = [
         *cpython_tags((major, minor), platforms=["any"]),
@@ -173,6 +180,8 @@ def _wheels(spec: StackSpec) -> Iterator[Violation]:
     for index, package in enumerate(spec.packages):
         if not isinstance(package, WheelUrl):
             continue
+        from packaging.utils import InvalidWheelFilename, parse_wheel_filename
+
         path = ("packages", index, "url")
         file = unquote(urlsplit(package.url).path.rsplit("/", 1)[-1])
         try:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from packaging.requirements import InvalidRequirement, Requirement
+from typing import TYPE_CHECKING
+
 from packaging.version import InvalidVersion, Version
 
 from stackbuild.spec.model import StackSpec
+
+if TYPE_CHECKING:
+    from packaging.requirements import Requirement
 
 
 def version_of(text: str) -> Version | None:
@@ -26,6 +30,9 @@ def only_version(requirement: Requirement) -> Version | None:
 
 def requirement_of(text: str) -> Requirement | None:
     """Return the requirement that a text is (PEP 508), or None."""
+    # Only a spec that has requirements pays for importing what parses them.
+    from packaging.requirements import InvalidRequirement, Requirement
+
     try:
         return Requirement(text)
     except InvalidRequirement:

@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
-from packaging.utils import canonicalize_name
-
+from stackbuild.distribution_name import normalized_name
 from stackbuild.spec.model import BootstrapBaseSpec, ImageBaseSpec, RequirementsFile, StackSpec
 from stackbuild.spec.package_rules import PACKAGE_RULES
 from stackbuild.spec.rule import Violation
@@ -216,9 +215,7 @@ def _exclusions(spec: StackSpec) -> Iterator[Violation]:
                     f"'{name}' is not a distribution name",
                     "Write the bare name, without a version.",
                 )
-            elif key == "exclude" and canonicalize_name(name) in {
-                canonicalize_name(f) for f in spec.frameworks
-            }:
+            elif key == "exclude" and normalized_name(name) in {normalized_name(f) for f in spec.frameworks}:
                 near = closest(name, spec.frameworks)
                 yield Violation(
                     (key, index),

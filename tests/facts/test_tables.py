@@ -10,6 +10,7 @@ import pytest
 from packaging.version import Version
 
 from stackbuild.compat.versions import parse_compute_capability, parse_cuda, parse_driver, parse_variant
+from stackbuild.facts.rows import PythonVersion
 from stackbuild.facts.tables import TABLES, Facts
 
 FACTS = Facts()
@@ -100,3 +101,17 @@ def test_no_two_products_share_a_key() -> None:
 
     products = [row.product for row in FACTS.table("gpus").rows]
     assert len({product_key(product) for product in products}) == len(products)
+
+
+def test_a_row_has_exactly_its_fields() -> None:
+    with pytest.raises(TypeError, match="PythonVersion has a field too many or too few: eol, name"):
+        PythonVersion(source=("x",), confidence="medium", version="3.12", name="x")  # type: ignore[call-arg]
+
+
+def test_a_row_does_not_change() -> None:
+    row = PythonVersion(source=("x",), confidence="medium", version="3.12", eol="2028-10-31")
+    with pytest.raises(AttributeError, match="does not change"):
+        row.eol = "2030-01-01"  # type: ignore[misc]
+    with pytest.raises(AttributeError, match="does not change"):
+        del row.eol
+    assert row.eol == "2028-10-31"
