@@ -9,9 +9,12 @@ from typing import Any
 
 from stackbuild.scan.entries import FileEntry
 
-# Counts up whenever a reader takes out something else, so that older records are not used.
-FORMAT = 6
+# Counts up whenever a reader takes out something else or a record is written otherwise, so that older ones are not used.
+FORMAT = 8
 RECORD_KIND = f"scanned-layer-{FORMAT}"
+# Past this a layer is a hostile one: the largest real images have some hundred thousand files. A layer at its limit takes
+# about 1 GB.
+MOST_ENTRIES = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +43,7 @@ class ScannedLayer:
     def to_record(self) -> dict[str, Any]:
         """A record for the store; one text, which is read and written much faster than nested values."""
         value = {
-            "entries": self.entries,
+            **_columns(self.entries),
             "deleted": self.deleted,
             "opaque": self.opaque,
             "facts": self.facts,
@@ -53,9 +56,47 @@ class ScannedLayer:
         """The layer that :meth:`to_record` wrote."""
         value = json.loads(record["layer"])
         return cls(
-            entries={path: FileEntry._make(row) for path, row in value["entries"].items()},
+            entries=_entries(value),
             deleted=tuple(value["deleted"]),
             opaque=tuple(value["opaque"]),
             facts=value["facts"],
             problems=tuple(value["problems"]),
         )
+
+
+# No path of a layer holds it: see ``entries.plain_path``. A text of all paths is read in half the time of a list.
+_BETWEEN_PATHS = "//"
+
+
+def _columns(entries: Mapping[str, FileEntry]) -> dict[str, Any]:
+    """A layer's paths column by column: most entries differ in path and size alone, so the rest stands once.
+
+    Raises:
+        ValueError: A path is not as ``plain_path`` gives it: a mistake in the caller.
+    """
+    paths = _BETWEEN_PATHS.join(entries)
+    if entries and paths.split(_BETWEEN_PATHS) != [*entries]:
+        raise ValueError(f"a path holds {_BETWEEN_PATHS}, or begins or ends with a slash")
+    alike: dict[tuple[str, int, int, int], int] = {}
+    kinds = [alike.setdefault(entry[:4], len(alike)) for entry in entries.values()]
+    return {
+        "paths": paths,
+        "alike": [*alike],
+        "kinds": kinds,
+        "sizes": [entry.size for entry in entries.values()],
+        "links": [
+            (number, entry.linkname) for number, entry in enumerate(entries.values()) if entry.linkname
+        ],
+    }
+
+
+def _entries(value: Mapping[str, Any]) -> dict[str, FileEntry]:
+    """The paths that :func:`_columns` wrote."""
+    if not value["sizes"]:
+        return {}
+    links = [""] * len(value["sizes"])
+    for number, linkname in value["links"]:
+        links[number] = linkname
+    alike = [map(column.__getitem__, value["kinds"]) for column in zip(*value["alike"], strict=True)]
+    rows = zip(*alike, value["sizes"], links, strict=True)
+    return dict(zip(value["paths"].split(_BETWEEN_PATHS), map(FileEntry._make, rows), strict=True))

@@ -11,13 +11,11 @@ from typing import BinaryIO, cast
 from stackbuild.errors import ScanError
 from stackbuild.scan.entries import OPAQUE, WHITEOUT, FileEntry, plain_path
 from stackbuild.scan.examine import SMALL, Examined, examine, examine_small, is_wanted
-from stackbuild.scan.layer import ScannedLayer
+from stackbuild.scan.layer import MOST_ENTRIES, ScannedLayer
 from stackbuild.scan.record_check import settle_records
 from stackbuild.scan.tar_stream import Member, Readable, Seekable, TarStream
 
-# Past these a layer is a hostile one: the largest real images have some hundred thousand files, with names of some
-# 80 bytes. A layer at its limit takes about 1 GB.
-MOST_ENTRIES = 2_000_000
+# Past these a layer is a hostile one: the largest real images have names of some 80 bytes.
 _MOST_NAME_BYTES = 256 << 20
 _LONGEST_PATH = 4096  # PATH_MAX of Linux (limits.h): no process can open a longer one
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -21,6 +21,8 @@ class ReportModel(BaseModel):
         extra="forbid",
         populate_by_name=True,
         alias_generator=lambda name: name.replace("_", "-"),
+        # Only the whole report is written, and its parts are built with it.
+        defer_build=True,
     )
 
 
@@ -175,14 +177,15 @@ def _in_order(names: list[str]) -> list[str]:
 
 def scan_report(scan: Scan, findings: tuple[Finding, ...]) -> ScanReport:
     """The report of a scan that was judged."""
+    # Built without checks: there can be thousands of entries, and every value comes from the scan as it is.
     files = scan.files
     description = files.description
     hidden: dict[int, int] = {}
     for item in files.hidden:
         hidden[item.layer] = hidden.get(item.layer, 0) + item.size
     commands = description.commands or ("",) * len(files.layers)
-    return ScanReport(
-        image=ScannedImage(
+    return ScanReport.model_construct(
+        image=ScannedImage.model_construct(
             name=scan.name,
             platform=description.platform,
             config_digest=description.config_digest,
@@ -194,7 +197,7 @@ def scan_report(scan: Scan, findings: tuple[Finding, ...]) -> ScanReport:
         complete=is_complete(findings),
         unknown=scan.unknown,
         layers=tuple(
-            LayerSize(
+            LayerSize.model_construct(
                 diff_id=diff_id,
                 size=layer.size,
                 files=len(layer.entries),
@@ -217,7 +220,7 @@ def scan_report(scan: Scan, findings: tuple[Finding, ...]) -> ScanReport:
         ),
         python=tuple(_distribution(item) for item in scan.python.distributions),
         cuda=tuple(
-            CudaEntry(
+            CudaEntry.model_construct(
                 family=item.family,
                 path=item.path,
                 soname=item.soname,
@@ -245,7 +248,7 @@ def scan_report(scan: Scan, findings: tuple[Finding, ...]) -> ScanReport:
 
 
 def _distribution(item: PythonDistribution) -> DistributionEntry:
-    return DistributionEntry(
+    return DistributionEntry.model_construct(
         name=item.name,
         version=item.version,
         environment=item.environment,
@@ -261,7 +264,7 @@ def _gpu_code(scan: Scan, library: Library) -> GpuCodeEntry:
     owner = scan.python.owner(library.path)
     code = library.gpu
     assert code is not None
-    return GpuCodeEntry(
+    return GpuCodeEntry.model_construct(
         path=library.path,
         owner=f"{owner.name} {owner.version}" if owner else "",
         cubins=dict(code.cubins),
@@ -272,15 +275,13 @@ def _gpu_code(scan: Scan, library: Library) -> GpuCodeEntry:
 
 
 def _elf(library: Library) -> ElfEntry:
-    # Built without checks: there can be thousands, and their values come from the record as they are.
-    elf: dict[str, Any] = {
-        "path": library.path,
-        "machine": library.elf.machine,
-        "soname": library.elf.soname,
-        "needed": library.elf.needed,
-        "rpath": library.elf.rpath,
-        "runpath": library.elf.runpath,
-        "build_id": library.elf.build_id,
-        "glibc": library.elf.needs_version("GLIBC_"),
-    }
-    return ElfEntry.model_construct(**elf)
+    return ElfEntry.model_construct(
+        path=library.path,
+        machine=library.elf.machine,
+        soname=library.elf.soname,
+        needed=library.elf.needed,
+        rpath=library.elf.rpath,
+        runpath=library.elf.runpath,
+        build_id=library.elf.build_id,
+        glibc=library.elf.needs_version("GLIBC_"),
+    )

@@ -5,8 +5,7 @@ from __future__ import annotations
 from stackbuild.errors import ScanError
 from stackbuild.progress import Observer
 from stackbuild.scan.image_files import ImageFiles
-from stackbuild.scan.layer import RECORD_KIND, ScannedLayer
-from stackbuild.scan.layer_scanner import MOST_ENTRIES
+from stackbuild.scan.layer import MOST_ENTRIES, RECORD_KIND, ScannedLayer
 from stackbuild.scan.sources.interface import ImageSource
 from stackbuild.store.store import Store
 

@@ -17,7 +17,6 @@ from stackbuild.engine.chunk_reader import ChunkReader
 from stackbuild.engine.docker_engine import Engine
 from stackbuild.engine.models import ImageInfo
 from stackbuild.errors import NotJudgedError, ScanError
-from stackbuild.scan.layer_scanner import LayerScanner
 from stackbuild.scan.sources.interface import Done, ImageDescription, LayerReader, T, commands_of
 from stackbuild.scan.sources.saved_stream import SavedStream
 from stackbuild.store.store import Store
@@ -80,6 +79,9 @@ class EngineSource:
 
     def scan_layers(self, wanted: Sequence[str], done: Done) -> None:
         """Scan the wanted layers, each from where it is read fastest."""
+        # Not imported where every layer was scanned before: its readers take long to import.
+        from stackbuild.scan.layer_scanner import LayerScanner
+
         self.read_layers(wanted, LayerScanner(), done)
 
     def read_layers(
