@@ -1,18 +1,19 @@
 """Time and memory of judging 100 stacks on 1,000 hosts, on one core, and of starting ``stackbuild check``.
 
-Run: python bench/check.py
+Run: python -m bench.check
 """
 
 from __future__ import annotations
 
 import itertools
 import resource
-import subprocess
 import sys
 import time
 from datetime import date
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+from bench.start import start
 from stackbuild.compat.check import Subject, check
 from stackbuild.compat.contents import Contents, Distribution
 from stackbuild.compat.versions import parse_cuda
@@ -23,7 +24,8 @@ from stackbuild.site_policy import Policy
 
 STACKS, HOSTS = 100, 1000
 DRIVERS_PER_BRANCH = 4
-START_RUNS = 7
+START_ROUNDS = 15
+START_MARK = 3.0
 STACK_TEXT = """\
 schema: 1
 name: bench
@@ -85,27 +87,21 @@ def judge() -> None:
     )
 
 
-def start() -> None:
+def one_stack() -> None:
     """Print how long the check of one stack takes against importing click and pydantic."""
-    folder = Path(subprocess.check_output(["mktemp", "-d"], text=True).strip())
-    (folder / "stacks").mkdir()
-    (folder / "stacks" / "bench.yaml").write_text(STACK_TEXT)
-    command = [sys.executable, "-m", "stackbuild", "check", "bench"]
-    imports = [sys.executable, "-c", "import click, pydantic"]
-    ratios = []
-    for _ in range(START_RUNS):
-        times = []
-        for argv in (command, imports):
-            begun = time.perf_counter()
-            subprocess.run(
-                argv, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False
-            )
-            times.append(time.perf_counter() - begun)
-        ratios.append(times[0] / times[1])
-    ratios.sort()
-    print(f"check of one stack / import click, pydantic: median {ratios[len(ratios) // 2]:.2f}")
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "stacks").mkdir()
+        (folder / "stacks" / "bench.yaml").write_text(STACK_TEXT)
+        ours = [sys.executable, "-m", "stackbuild", "check", "bench"]
+        peer = [sys.executable, "-c", "import click, pydantic"]
+        taken = start(ours, peer, folder=folder, rounds=START_ROUNDS)
+    print(
+        f"check of one stack {taken.ours * 1000:.0f} ms, import click, pydantic {taken.peer * 1000:.0f} ms: "
+        f"ratio {taken.ratio:.2f} (mark: at most {START_MARK})"
+    )
 
 
 if __name__ == "__main__":
     judge()
-    start()
+    one_stack()

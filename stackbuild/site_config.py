@@ -151,6 +151,8 @@ def load_site_config(start: Path, environ: Mapping[str, str] | None = None) -> S
     mapped = {**_mapped(data, lambda _table: str(path)), **_mapped(overlay, _variable)}
     for key, value in overlay.items():
         data[key] = {**data.get(key, {}), **value} if key in _TABLES else value
+    if not data:
+        return SiteConfig.model_construct()  # nothing to validate, so the model's validator need not be made
     try:
         site = SiteConfig.model_validate(data)
         site._mapped_in.update(mapped)
