@@ -128,7 +128,7 @@ def main(args: Sequence[str] | None = None) -> None:
         if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
             signal.signal(number, interrupt)
     if os.environ.pop(WITH_PARENT, ""):
-        from stackbuild.cli.processes import end_with_parent
+        from stackbuild.cli.parent import end_with_parent
 
         end_with_parent()
     # Most of a short command is imports: none of what they make is garbage, and pydantic's plug-ins, which

@@ -89,17 +89,6 @@ def run_processes(
             raise  # the pool waits for the processes to clean up
 
 
-def end_with_parent() -> None:
-    """From now on end, as after Ctrl-C, when stdin ends: only the process that began this one holds its other end."""
-
-    def watch() -> None:
-        while os.read(0, 1024):
-            pass
-        os.kill(os.getpid(), signal.SIGINT)
-
-    threading.Thread(target=watch, daemon=True).start()
-
-
 def _tell(name: str, process: subprocess.Popen[str]) -> None:
     for line in process.stderr or ():
         talk(f"{name}: {line.rstrip()}")
