@@ -11,10 +11,11 @@ from stackbuild.build.saved_layers import saved_layers
 from stackbuild.engine.chunk_reader import ChunkReader
 from stackbuild.engine.docker_engine import Engine
 from stackbuild.layers.tree import FileTree
-from stackbuild.lock.base import base_diff_ids, ensure_base
-from stackbuild.lock.bootstrap_base import bootstrap_layer
+from stackbuild.lock.base import base_diff_ids
 from stackbuild.lock.model import BaseLock, BootstrapBaseLock
 from stackbuild.progress import Observer
+from stackbuild.resolution.bases.base import ensure_base
+from stackbuild.resolution.bases.bootstrap_base import bootstrap_layer
 from stackbuild.site_config import SiteConfig
 from stackbuild.store.store import Store
 

@@ -9,11 +9,11 @@ from stackbuild.build.interface import BuildRequest, BuiltImage
 from stackbuild.engine.chunk_reader import ChunkReader
 from stackbuild.engine.docker_engine import Engine
 from stackbuild.errors import BuildError, NotJudgedError
-from stackbuild.lock.base import ensure_base
 from stackbuild.progress import Observer
 from stackbuild.render.context import context_tar
 from stackbuild.render.lint import lint_for_classic_builder
 from stackbuild.render.stack import RenderOptions, stack_context
+from stackbuild.resolution.bases.base import ensure_base
 from stackbuild.site_config import SiteConfig
 from stackbuild.store.store import Store
 

@@ -9,12 +9,12 @@ from stackbuild.build.base import Base
 from stackbuild.build.interface import BuildRequest
 from stackbuild.engine.docker_engine import Engine
 from stackbuild.layers.debs_repository import LocalDeb
-from stackbuild.lock.apt_keys import apt_source_repository
-from stackbuild.lock.base import base_repositories
-from stackbuild.lock.deb_files import fetch_debs
 from stackbuild.lock.model import LockedDeb, LockedWheel
-from stackbuild.lock.wheels_fetch import fetch_wheels
 from stackbuild.progress import Observer
+from stackbuild.resolution.bases.base import base_repositories
+from stackbuild.resolution.debs.apt_keys import apt_source_repository
+from stackbuild.resolution.debs.deb_files import fetch_debs
+from stackbuild.resolution.wheels.fetch import fetch_wheels
 from stackbuild.site_config import SiteConfig
 from stackbuild.store.store import Store
 

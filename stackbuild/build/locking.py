@@ -5,9 +5,9 @@ from __future__ import annotations
 from stackbuild.build.stability import measure_stability
 from stackbuild.engine.docker_engine import Engine
 from stackbuild.lock.model import Lock
-from stackbuild.lock.resolve import resolve_stack
-from stackbuild.lock.wheels_uv import Upgrade
 from stackbuild.progress import Observer
+from stackbuild.resolution.resolve import resolve_stack
+from stackbuild.resolution.wheels.uv import Upgrade
 from stackbuild.site_config import SiteConfig
 from stackbuild.spec.load import LoadedSpec
 from stackbuild.store.store import Store

@@ -11,7 +11,7 @@ from stackbuild.cli.options import output_options, stack_argument
 
 if TYPE_CHECKING:
     from stackbuild.cli.context import Project
-    from stackbuild.lock.wheels_uv import Upgrade
+    from stackbuild.resolution.wheels.uv import Upgrade
     from stackbuild.spec.load import LoadedSpec
 
 _ALL = "*"
@@ -179,7 +179,7 @@ def _export(here: Project, specs: list[Path], output: Path | None) -> None:
     from stackbuild.lock.file import read_lock, require_current
     from stackbuild.lock.path import lock_path
     from stackbuild.lock.pylock import pylock
-    from stackbuild.lock.wheels_fetch import wheel_locations
+    from stackbuild.resolution.wheels.fetch import wheel_locations
     from stackbuild.spec.load import load_spec
 
     if len(specs) != 1:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from stackbuild.engine.docker_engine import Engine
 from stackbuild.facts.tables import Facts
-from stackbuild.lock.index_sources import PageCache
 from stackbuild.progress import Observer
+from stackbuild.resolution.wheels.index_sources import PageCache
 from stackbuild.site_config import SiteConfig
 from stackbuild.store.http import HttpClient
 from stackbuild.store.outages import Outages

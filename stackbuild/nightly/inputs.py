@@ -8,10 +8,7 @@ from dataclasses import dataclass
 from stackbuild.engine.docker_engine import Engine
 from stackbuild.errors import InterruptedRunError, StackbuildError
 from stackbuild.findings import Finding
-from stackbuild.lock.index_metadata import MetadataReader
-from stackbuild.lock.index_sources import Indexes, PageCache
 from stackbuild.lock.model import ImageBaseLock, Lock, PlatformLock
-from stackbuild.lock.wheels_uv import default_index_url
 from stackbuild.nightly.inputs_base import check_external_image, check_image_base
 from stackbuild.nightly.inputs_deb_lists import all_debs, read_deb_lists
 from stackbuild.nightly.inputs_debs import DebCheck
@@ -20,6 +17,9 @@ from stackbuild.nightly.inputs_wheels import WheelCheck
 from stackbuild.nightly.outcome import finding_of_error
 from stackbuild.progress import Observer
 from stackbuild.registry.client import RegistryClient
+from stackbuild.resolution.wheels.index_metadata import MetadataReader
+from stackbuild.resolution.wheels.index_sources import Indexes, PageCache
+from stackbuild.resolution.wheels.uv import default_index_url
 from stackbuild.site_config import SiteConfig
 from stackbuild.spec.load import LoadedSpec
 from stackbuild.spec.model import ImageBaseSpec, Platform

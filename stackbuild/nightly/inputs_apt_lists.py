@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stackbuild.errors import LockError, NotJudgedError
-from stackbuild.lock.apt_sources import AptRepository, parse_stanzas
 from stackbuild.progress import Observer
+from stackbuild.resolution.debs.apt_sources import AptRepository, parse_stanzas
 from stackbuild.store.fetch import FetchRequest, fetch_all
 from stackbuild.store.http import HttpClient, RefusedError, TransferError, next_step
 from stackbuild.store.store import Store

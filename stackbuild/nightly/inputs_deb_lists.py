@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from stackbuild.engine.docker_engine import Engine
 from stackbuild.errors import LockError, NotJudgedError, StackbuildError
-from stackbuild.lock.apt_sources import AptRepository, at_mirrors
-from stackbuild.lock.deb_versions import compare_deb_versions, deb_version_key
 from stackbuild.lock.model import BootstrapBaseLock, LockedDeb, PlatformLock
 from stackbuild.nightly.inputs_apt_lists import AptLists, ListedDeb
 from stackbuild.nightly.inputs_repositories import locked_repositories
 from stackbuild.progress import Observer
+from stackbuild.resolution.debs.apt_sources import AptRepository, at_mirrors
+from stackbuild.resolution.debs.deb_versions import compare_deb_versions, deb_version_key
 from stackbuild.site_config import SiteConfig
 from stackbuild.spec.model import Platform, StackSpec
 from stackbuild.store.http import HttpClient

@@ -10,13 +10,13 @@ from urllib.parse import urlsplit
 from stackbuild.counting import counted, share
 from stackbuild.errors import NotJudgedError, StackbuildError
 from stackbuild.findings import Finding, Verdict
-from stackbuild.lock.apt_sources import repository_uris
-from stackbuild.lock.deb_files import SUPERSEDED, deb_candidates
 from stackbuild.lock.model import LockedDeb, PlatformLock
 from stackbuild.nightly.inputs_apt_lists import ListedDeb
 from stackbuild.nightly.inputs_deb_lists import DebLists, all_debs
 from stackbuild.nightly.inputs_probe import Probe
 from stackbuild.nightly.outcome import finding_of_error
+from stackbuild.resolution.debs.apt_sources import repository_uris
+from stackbuild.resolution.debs.deb_files import SUPERSEDED, deb_candidates
 from stackbuild.site_config import SiteConfig
 from stackbuild.store.http import HttpClient, RefusedError, TransferError, next_step
 from stackbuild.store.parallel import in_parallel

@@ -11,15 +11,15 @@ from packaging.version import Version
 
 from stackbuild.errors import InterruptedRunError, StackbuildError
 from stackbuild.findings import Finding, Verdict
-from stackbuild.lock.index_metadata import MetadataReader
-from stackbuild.lock.index_page import IndexFile
-from stackbuild.lock.index_sources import URL_INDEX, Indexes
 from stackbuild.lock.model import LockedWheel
-from stackbuild.lock.wheels_choice import near
-from stackbuild.lock.wheels_dependencies import applies, declared_requirements
-from stackbuild.lock.wheels_request import pin_of
 from stackbuild.lock.wheels_target import Target
 from stackbuild.nightly.inputs_words import place
+from stackbuild.resolution.wheels.choice import near
+from stackbuild.resolution.wheels.dependencies import applies, declared_requirements
+from stackbuild.resolution.wheels.index_metadata import MetadataReader
+from stackbuild.resolution.wheels.index_page import IndexFile
+from stackbuild.resolution.wheels.index_sources import URL_INDEX, Indexes
+from stackbuild.resolution.wheels.request import pin_of
 from stackbuild.site_config import DEFAULT_INDEX, PYTORCH_PREFIX
 
 _MOST_NAMES = 10  # of files in one sentence

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from stackbuild.engine.docker_engine import Engine
-from stackbuild.lock.apt_keys import apt_source_repository
-from stackbuild.lock.apt_sources import AptRepository
-from stackbuild.lock.base import base_repositories, ensure_base
-from stackbuild.lock.mmdebstrap import mmdebstrap_repositories, without_host_options
 from stackbuild.lock.model import BootstrapBaseLock, PlatformLock
 from stackbuild.progress import Observer
+from stackbuild.resolution.bases.base import base_repositories, ensure_base
+from stackbuild.resolution.bases.mmdebstrap import mmdebstrap_repositories, without_host_options
+from stackbuild.resolution.debs.apt_keys import apt_source_repository
+from stackbuild.resolution.debs.apt_sources import AptRepository
 from stackbuild.site_config import SiteConfig
 from stackbuild.spec.model import Platform, StackSpec
 from stackbuild.store.store import Store

@@ -13,15 +13,15 @@ from urllib.parse import unquote, urlsplit
 from stackbuild.counting import counted, share
 from stackbuild.errors import InterruptedRunError, StackbuildError
 from stackbuild.findings import Finding, Verdict
-from stackbuild.lock.index_metadata import MetadataReader
-from stackbuild.lock.index_page import IndexFile
-from stackbuild.lock.index_sources import URL_INDEX, Indexes, denied, unreachable
 from stackbuild.lock.model import LockedWheel, PlatformLock
 from stackbuild.lock.wheels_target import Target
 from stackbuild.nightly.inputs_gone import GoneWheels
 from stackbuild.nightly.inputs_probe import Probe
 from stackbuild.nightly.inputs_words import place
 from stackbuild.nightly.outcome import finding_of_error
+from stackbuild.resolution.wheels.index_metadata import MetadataReader
+from stackbuild.resolution.wheels.index_page import IndexFile
+from stackbuild.resolution.wheels.index_sources import URL_INDEX, Indexes, denied, unreachable
 from stackbuild.site_config import SiteConfig
 from stackbuild.spec.model import Platform
 from stackbuild.store.http import HttpClient, RefusedError, TransferError

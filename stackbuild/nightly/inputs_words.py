@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from stackbuild.lock.index_sources import URL_INDEX
 from stackbuild.lock.model import LockedWheel
+from stackbuild.resolution.wheels.index_sources import URL_INDEX
 from stackbuild.site_config import PYTORCH_PREFIX
 
 

@@ -14,8 +14,6 @@ from stackbuild.engine.docker_engine import Engine
 from stackbuild.errors import InterruptedRunError, LockError, StackbuildError
 from stackbuild.facts.tables import Facts
 from stackbuild.findings import Finding, Verdict
-from stackbuild.lock.image_base import lock_image_base
-from stackbuild.lock.index_sources import PageCache
 from stackbuild.lock.model import ImageBaseLock, Lock, PlatformLock
 from stackbuild.nightly.inputs_deb_lists import all_debs, read_deb_lists
 from stackbuild.nightly.model import NewerVersion
@@ -24,6 +22,8 @@ from stackbuild.nightly.newer_wheels import newer_wheels
 from stackbuild.nightly.outcome import finding_of_error
 from stackbuild.progress import Observer
 from stackbuild.registry.client import RegistryClient
+from stackbuild.resolution.bases.image_base import lock_image_base
+from stackbuild.resolution.wheels.index_sources import PageCache
 from stackbuild.site_config import SiteConfig
 from stackbuild.spec.load import LoadedSpec
 from stackbuild.spec.model import ImageBaseSpec, Platform

@@ -10,14 +10,14 @@ from packaging.version import Version
 from stackbuild.compat.contents import Distribution
 from stackbuild.errors import LockError
 from stackbuild.findings import Verdict
-from stackbuild.lock.index_bindings import TORCH_FAMILY
-from stackbuild.lock.index_sources import PageCache
 from stackbuild.lock.model import LockedWheel, PlatformLock
-from stackbuild.lock.wheels_request import wanted_wheels
-from stackbuild.lock.wheels_resolution import Chosen, WheelResolution, wheel_resolution
 from stackbuild.nightly.model import NewerVersion
 from stackbuild.nightly.newer_judge import LockJudge
 from stackbuild.progress import Observer
+from stackbuild.resolution.wheels.index_bindings import TORCH_FAMILY
+from stackbuild.resolution.wheels.index_sources import PageCache
+from stackbuild.resolution.wheels.request import wanted_wheels
+from stackbuild.resolution.wheels.resolution import Chosen, WheelResolution, wheel_resolution
 from stackbuild.site_config import SiteConfig
 from stackbuild.spec.load import LoadedSpec
 from stackbuild.spec.model import Platform

@@ -10,7 +10,6 @@ from stackbuild.build.plan import choose_platform
 from stackbuild.engine.docker_engine import Engine
 from stackbuild.findings import Finding, Verdict
 from stackbuild.lock.file import lock_sha256, read_lock, require_current
-from stackbuild.lock.image_base import held_image_base
 from stackbuild.lock.model import ImageBaseLock, Lock
 from stackbuild.lock.path import lock_path
 from stackbuild.nightly.case import Case
@@ -20,6 +19,7 @@ from stackbuild.nightly.judging import aging_of
 from stackbuild.nightly.newer import newer_versions
 from stackbuild.nightly.outcome import outcome_of_inputs
 from stackbuild.nightly.rebuild import Rebuild
+from stackbuild.resolution.bases.image_base import held_image_base
 from stackbuild.spec.model import Platform
 
 

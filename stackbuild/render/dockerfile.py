@@ -12,11 +12,11 @@ from stackbuild.annotate.labels import image_labels
 from stackbuild.annotate.pin_list import PinList
 from stackbuild.layers.debs_repository import exact_version
 from stackbuild.layers.tar_writer import MTIME
-from stackbuild.lock.apt_keys import apt_source_repository
 from stackbuild.lock.model import BootstrapBaseLock, PlatformLock, PythonLock
 from stackbuild.render import quoting
 from stackbuild.render.image_config import DEFAULT_PATH, base_run_config, run_config
 from stackbuild.render.requirements import pip_steps
+from stackbuild.resolution.debs.apt_keys import apt_source_repository
 from stackbuild.shipped import shipped_folder
 from stackbuild.spec.model import FileSpec, StackSpec
 

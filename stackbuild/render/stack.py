@@ -8,14 +8,14 @@ from pathlib import Path
 
 from stackbuild.annotate.pin_list import pin_list
 from stackbuild.layers.files import files_sha256
-from stackbuild.lock.apt_keys import fetch_apt_keys
-from stackbuild.lock.bootstrap_base import bootstrap_layer
 from stackbuild.lock.file import lock_sha256
 from stackbuild.lock.model import BootstrapBaseLock, Lock
-from stackbuild.lock.wheels_fetch import fetch_wheels
 from stackbuild.progress import Observer
 from stackbuild.render.context import ContextEntry, context_entries, source_folders
 from stackbuild.render.dockerfile import render_dockerfile
+from stackbuild.resolution.bases.bootstrap_base import bootstrap_layer
+from stackbuild.resolution.debs.apt_keys import fetch_apt_keys
+from stackbuild.resolution.wheels.fetch import fetch_wheels
 from stackbuild.site_config import SiteConfig
 from stackbuild.spec.model import Platform, StackSpec
 from stackbuild.store.http import HttpClient

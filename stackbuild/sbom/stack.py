@@ -15,8 +15,8 @@ from stackbuild.annotate.tags import image_version
 from stackbuild.layers.files import files_sha256
 from stackbuild.lock.file import lock_sha256
 from stackbuild.lock.model import Lock, PlatformLock
-from stackbuild.lock.wheels_fetch import fetch_wheels
 from stackbuild.progress import Observer
+from stackbuild.resolution.wheels.fetch import fetch_wheels
 from stackbuild.sbom.image import write_sbom
 from stackbuild.sbom.licences import installed_licences, wheel_licences
 from stackbuild.scan.scan import Scan

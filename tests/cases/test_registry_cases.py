@@ -9,8 +9,8 @@ import pytest
 from ruamel.yaml import YAML
 
 from stackbuild.errors import ExitCode, StackbuildError
-from stackbuild.lock.image_base import lock_image_base
 from stackbuild.registry.client import RegistryClient
+from stackbuild.resolution.bases.image_base import lock_image_base
 from stackbuild.spec.model import ImageBaseSpec
 from tests.registry.memory_registry import MemoryRegistry, digest_of
 from tests.support.loopback import Misbehaviour

@@ -19,13 +19,13 @@ import pytest
 from stackbuild.engine.docker_engine import Engine
 from stackbuild.errors import BuildError, NotJudgedError
 from stackbuild.layers.bootstrap import bootstrap_key, bootstrap_rootfs
-from stackbuild.lock.apt_sources import sources_text
-from stackbuild.lock.bootstrap_base import bootstrap_layer
-from stackbuild.lock.mmdebstrap import mmdebstrap_repositories, without_host_options
 from stackbuild.lock.model import BootstrapBaseLock
 from stackbuild.progress import SilentObserver
 from stackbuild.publish.layer_cache import LayerCache, SharedStore
 from stackbuild.registry.client import RegistryClient
+from stackbuild.resolution.bases.bootstrap_base import bootstrap_layer
+from stackbuild.resolution.bases.mmdebstrap import mmdebstrap_repositories, without_host_options
+from stackbuild.resolution.debs.apt_sources import sources_text
 from stackbuild.site_config import SiteConfig
 from stackbuild.store.scratch import sweep_scratch
 from stackbuild.store.store import Store

@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING
 import pytest
 
 from stackbuild.errors import ExitCode, LockError, NotJudgedError
-from stackbuild.lock.apt_keys import fetch_apt_keys
-from stackbuild.lock.apt_sources import AptRepository
-from stackbuild.lock.base import ensure_base
-from stackbuild.lock.deb_files import fetch_debs
-from stackbuild.lock.debs import DebRequest, DebResolution, resolve_debs
-from stackbuild.lock.image_base import lock_image_base
-from stackbuild.lock.image_files import image_files
 from stackbuild.lock.model import LockedDeb
-from stackbuild.lock.os_facts import measure_os
 from stackbuild.progress import SilentObserver
 from stackbuild.registry.client import RegistryClient
+from stackbuild.resolution.bases.base import ensure_base
+from stackbuild.resolution.bases.image_base import lock_image_base
+from stackbuild.resolution.debs.apt_keys import fetch_apt_keys
+from stackbuild.resolution.debs.apt_sources import AptRepository
+from stackbuild.resolution.debs.deb_files import fetch_debs
+from stackbuild.resolution.debs.locking import DebRequest, DebResolution, resolve_debs
+from stackbuild.resolution.image_files import image_files
+from stackbuild.resolution.os_facts import measure_os
 from stackbuild.site_config import SiteConfig
 from stackbuild.spec.model import AptSource, ImageBaseSpec
 from stackbuild.store.http import HttpClient, RetryPolicy

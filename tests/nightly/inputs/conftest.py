@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stackbuild.lock.wheels import WheelsResult
+from stackbuild.resolution.wheels.locking import WheelsResult
 
 
 @pytest.fixture(scope="session")

@@ -14,15 +14,15 @@ from ruamel.yaml import YAML
 
 from stackbuild.facts.tables import Facts
 from stackbuild.findings import Finding
-from stackbuild.lock.apt_sources import repository_name
-from stackbuild.lock.image_base import lock_image_base
-from stackbuild.lock.index_sources import PageCache
 from stackbuild.lock.model import Lock, LockedDeb, OsLock, PlatformLock, PythonLock
-from stackbuild.lock.wheels import WheelsResult, lock_wheels
 from stackbuild.nightly.inputs import check_inputs
 from stackbuild.nightly.newer import Newer, newer_versions
 from stackbuild.progress import SilentObserver
 from stackbuild.registry.client import RegistryClient
+from stackbuild.resolution.bases.image_base import lock_image_base
+from stackbuild.resolution.debs.apt_sources import repository_name
+from stackbuild.resolution.wheels.index_sources import PageCache
+from stackbuild.resolution.wheels.locking import WheelsResult, lock_wheels
 from stackbuild.site_config import IndexLocation, SiteConfig
 from stackbuild.spec.load import LoadedSpec, load_spec
 from stackbuild.spec.model import ImageBaseSpec

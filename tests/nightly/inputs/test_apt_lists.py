@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from stackbuild.errors import LockError, NotJudgedError
-from stackbuild.lock.apt_sources import AptRepository
 from stackbuild.nightly.inputs_apt_lists import AptLists, ListedDeb
 from stackbuild.progress import SilentObserver
+from stackbuild.resolution.debs.apt_sources import AptRepository
 from stackbuild.store.http import HttpClient, RetryPolicy
 from stackbuild.store.store import Store
 from tests.support.loopback import LoopbackServer, Request, Response

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from stackbuild.lock.index_sources import PageCache
-from stackbuild.lock.wheels import WheelsResult
 from stackbuild.nightly.hindrance import hindrance
 from stackbuild.nightly.inputs_base import external_digest
 from stackbuild.nightly.outcome import outcome_of_inputs
+from stackbuild.resolution.wheels.index_sources import PageCache
+from stackbuild.resolution.wheels.locking import WheelsResult
 from stackbuild.spec.model import StackSpec
 from tests.nightly.inputs.scene import IMAGE, TAG, Scene, one, passed, scene, told
 from tests.support.debs import AptRepository

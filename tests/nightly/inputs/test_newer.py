@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from stackbuild.lock.wheels import WheelsResult
 from stackbuild.nightly.model import NewerVersion
+from stackbuild.resolution.wheels.locking import WheelsResult
 from tests.nightly.inputs.scene import IMAGE, TAG, Scene, one, passed, scene, told
 from tests.support.loopback import Misbehaviour
 

@@ -12,12 +12,12 @@ from stackbuild.errors import NotJudgedError
 from stackbuild.facts.tables import Facts
 from stackbuild.lock.file import write_lock
 from stackbuild.lock.path import lock_path
-from stackbuild.lock.wheels import WheelsResult
 from stackbuild.nightly.ground import Ground, NightOptions
 from stackbuild.nightly.history.history import History
 from stackbuild.nightly.model import Night
 from stackbuild.nightly.night import run_night
 from stackbuild.progress import SilentObserver
+from stackbuild.resolution.wheels.locking import WheelsResult
 from stackbuild.site_config import load_site_config
 from stackbuild.spec.requirements_input import lock_inputs_sha256
 from stackbuild.store.outages import Outages

@@ -1,0 +1,1 @@
+"""Wheels: indexes, the resolver behind one router, the choice of files, and fetching what is locked."""
