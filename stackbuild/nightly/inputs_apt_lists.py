@@ -13,9 +13,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from stackbuild.deb822 import parse_stanzas
 from stackbuild.errors import LockError, NotJudgedError
 from stackbuild.progress import Observer
-from stackbuild.resolution.debs.apt_sources import AptRepository, parse_stanzas
+from stackbuild.resolution.debs.apt_sources import AptRepository
 from stackbuild.store.fetch import FetchRequest, fetch_all
 from stackbuild.store.http import HttpClient, RefusedError, TransferError, next_step
 from stackbuild.store.store import Store

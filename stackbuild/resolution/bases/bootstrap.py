@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from stackbuild.deb822 import parse_stanzas
 from stackbuild.errors import LockError, NotJudgedError, StackbuildError
 from stackbuild.lock.model import LockedDeb
 from stackbuild.progress import Observer
@@ -25,7 +26,7 @@ from stackbuild.resolution.debs.apt_output import (
     update_error,
 )
 from stackbuild.resolution.debs.apt_settings import CA_OPTION, LIMIT, OPTIONS, preferences
-from stackbuild.resolution.debs.apt_sources import AptRepository, at_mirrors, parse_stanzas, sources_text
+from stackbuild.resolution.debs.apt_sources import AptRepository, at_mirrors, sources_text
 from stackbuild.site_config import SiteConfig
 from stackbuild.store.scratch import scratch_folder
 

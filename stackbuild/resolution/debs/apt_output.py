@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from datetime import UTC
 from urllib.parse import unquote
 
+from stackbuild.deb822 import parse_stanzas
 from stackbuild.errors import LockError, NotJudgedError, StackbuildError
 from stackbuild.lock.model import LockedDeb
-from stackbuild.resolution.debs.apt_sources import parse_stanzas, repository_name
+from stackbuild.resolution.debs.apt_sources import repository_name
 
 # "Inst name [old] (new origins [arch]) [conflicts…]"; "Remv name [version] [because …]"
 _INST = re.compile(

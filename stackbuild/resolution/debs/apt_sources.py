@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
+from stackbuild.deb822 import parse_stanzas
 from stackbuild.resolution.image_files import ImageFiles
 
 _LIST = "/etc/apt/sources.list"
@@ -144,28 +145,6 @@ def _deb822(text: str) -> Iterator[AptRepository]:
             for suite in fields.get("suites", "").split():
                 components = tuple(fields.get("components", "").split())
                 yield AptRepository(uri.rstrip("/"), suite, components, options)
-
-
-def parse_stanzas(text: str) -> list[dict[str, str]]:
-    """Read stanzas of ``Field: value`` lines (deb822(5)); continuation lines keep their line breaks."""
-    stanzas: list[dict[str, str]] = []
-    for block in re.split(r"\n[ \t]*\n", text):
-        fields: dict[str, str] = {}
-        last = ""
-        for line in block.splitlines():
-            if line.startswith("#"):
-                continue
-            if line[:1] in (" ", "\t"):
-                if last:
-                    fields[last] += "\n" + line.strip()
-                continue
-            name, colon, value = line.partition(":")
-            if colon:
-                last = name.strip()
-                fields[last] = value.strip()
-        if fields:
-            stanzas.append(fields)
-    return stanzas
 
 
 def sources_text(repositories: Sequence[AptRepository]) -> str:
