@@ -27,10 +27,10 @@ _FAMILIES = {
     "tensorrt": r"nvinfer(?:_[a-z0-9_]+)?|nvonnxparser",
     "cupti": r"cupti",
 }
-_NAMES = {
-    family: re.compile(rf"lib(?:{names})\.so(?:\.([0-9]+(?:\.[0-9]+)*))?")
-    for family, names in _FAMILIES.items()
-}
+# One expression for all of them: it is asked for every library and for every name that one needs.
+_NAME = re.compile(
+    rf"lib(?:{'|'.join(f'(?P<{family}>{names})' for family, names in _FAMILIES.items())})\.so(?:\.[0-9]+)*"
+)
 # The library whose version is the family's, where there are several.
 _MAIN = {
     "cublas": "libcublas",
@@ -117,7 +117,8 @@ def is_driver_name(name: str) -> bool:
 
 def cuda_family(name: str) -> str:
     """The family of a library by its file name or SONAME; empty for one that is not CUDA's."""
-    return next((family for family, pattern in _NAMES.items() if pattern.fullmatch(name)), "")
+    match = _NAME.fullmatch(name)
+    return (match.lastgroup or "") if match is not None else ""
 
 
 def cuda_libraries(
@@ -171,9 +172,12 @@ def _is_nvidias(distribution: str) -> bool:
 def driver_libraries(files: ImageFiles, libraries: Mapping[str, Library]) -> tuple[DriverLibrary, ...]:
     """Files and links with the names of the driver's libraries, by path."""
     found = []
-    for path, (entry, layer) in files.placed():
-        name = path.rsplit("/", 1)[-1]
-        match = _DRIVER.fullmatch(name) if name.startswith("lib") and ".so" in name else None
+    for path, placed in files.placed():
+        if ".so" not in path:
+            continue
+        name = path[path.rfind("/") + 1 :]
+        match = _DRIVER.fullmatch(name) if name.startswith("lib") else None
+        entry, layer = placed
         if match is None or entry.kind not in ("file", "symlink", "hardlink"):
             continue
         target = files.resolve(path) or ""

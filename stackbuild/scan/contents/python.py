@@ -155,12 +155,14 @@ def _checked(files: ImageFiles, record: Mapping[str, Any], paths: Iterable[str],
     listed = [*paths]
     still_open: dict[str, str] = dict(record["open"])
     for path in listed:
-        target = path if path in files else files.resolve(path)
-        if target is None:
-            if not path.endswith(".pyc"):
-                missing.append(path)
-            continue
-        placed = files.get(target)
+        target, placed = path, files.get(path)
+        if placed is None:
+            found = files.resolve(path)
+            if found is None:
+                if not path.endswith(".pyc"):
+                    missing.append(path)
+                continue
+            target, placed = found, files.get(found)
         if path in still_open:
             wanted = still_open[path]
             measured = files.fact("sha256", target)
@@ -182,13 +184,22 @@ def _is_made(path: str) -> bool:
 
 def _environments(files: ImageFiles, owners: Mapping[str, int]) -> tuple[Environment, ...]:
     folders = sorted(
-        path for path, placed in files.placed() if placed.entry.kind == "dir" and _SITE.search(path)
+        path
+        for path, placed in files.placed()
+        if path.endswith("-packages") and placed.entry.kind == "dir" and _SITE.search(path)
     )
     tops: dict[str, set[str]] = {}
+    inside, begin, names = "\0", 0, set[str]()  # no path begins so
     for path in owners:
-        match = _SITE_PREFIX.match(path)
-        if match is not None:
-            tops.setdefault(match[1], set()).add(path[match.end() :].split("/", 1)[0])
+        # Neighbours are mostly of one folder, and the expression is slow.
+        if not path.startswith(inside):
+            match = _SITE_PREFIX.match(path)
+            if match is None:
+                continue
+            inside, begin = match[0], match.end()
+            names = tops.setdefault(match[1], set())
+        end = path.find("/", begin)
+        names.add(path[begin:] if end < 0 else path[begin:end])
     made = []
     for folder in folders:
         match = _MODULE.search(f"{folder}/")

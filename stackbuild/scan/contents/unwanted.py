@@ -11,6 +11,7 @@ from stackbuild.scan.contents.python import PythonContents
 from stackbuild.scan.image_files import ImageFiles
 
 _LARGE = 100 << 20
+_GIVES_RIGHTS = 0o6000  # set-uid and set-gid
 # Names under which tools keep keys and logins; a name alone is enough where the file is not empty.
 _BY_NAME = (
     (re.compile(r"(?:^|/)\.ssh/id_[a-z0-9_]+$"), "private key"),
@@ -129,11 +130,11 @@ def secrets(files: ImageFiles, python: PythonContents) -> tuple[Secret, ...]:
 def leftovers(files: ImageFiles) -> tuple[Leftover, ...]:
     """Caches and lists that nothing in a container uses, largest first."""
     sizes: dict[str, list[tuple[int, str]]] = defaultdict(list)
-    for path, (entry, _) in files.placed():
-        if entry.kind == "file" and (path.startswith(_LEFTOVER_FOLDERS) or "/pkgs/" in path):
+    for path, placed in files.placed():
+        if (path.startswith(_LEFTOVER_FOLDERS) or "/pkgs/" in path) and placed.entry.kind == "file":
             kind = next((kind for pattern, kind in _LEFTOVERS if pattern.search(path)), None)
             if kind is not None:
-                sizes[kind].append((entry.size, path))
+                sizes[kind].append((placed.entry.size, path))
     made = (
         Leftover(kind, len(listed), sum(size for size, _ in listed), max(listed)[1])
         for kind, listed in sizes.items()
@@ -144,9 +145,9 @@ def leftovers(files: ImageFiles) -> tuple[Leftover, ...]:
 def large_files(files: ImageFiles) -> tuple[FileSize, ...]:
     """Files of 100 MiB and more, largest first."""
     found = (
-        FileSize(path, entry.size, layer)
-        for path, (entry, layer) in files.placed()
-        if entry.kind == "file" and entry.size >= _LARGE
+        FileSize(path, placed.entry.size, placed.layer)
+        for path, placed in files.placed()
+        if placed.entry.size >= _LARGE and placed.entry.kind == "file"
     )
     return tuple(sorted(found, key=lambda item: (-item.size, item.path)))
 
@@ -157,6 +158,6 @@ def privileged_files(files: ImageFiles) -> tuple[FileSize, ...]:
 
 
 def _privileged(files: ImageFiles) -> Iterator[FileSize]:
-    for path, (entry, layer) in files.placed():
-        if entry.kind == "file" and entry.mode & 0o6000:
-            yield FileSize(path, entry.size, layer, entry.mode)
+    for path, placed in files.placed():
+        if placed.entry.mode & _GIVES_RIGHTS and placed.entry.kind == "file":
+            yield FileSize(path, placed.entry.size, placed.layer, placed.entry.mode)

@@ -46,7 +46,7 @@ def judge_needed(scan: Scan) -> Iterator[Finding]:
     provided |= {
         path.rsplit("/", 1)[-1]
         for path, placed in scan.files.placed()
-        if placed.entry.kind != "dir" and ".so" in path
+        if ".so" in path and placed.entry.kind != "dir"
     }
     users: dict[tuple[str, bool], list[Library]] = defaultdict(list)
     for library in scan.libraries.values():
