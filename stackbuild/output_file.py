@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import tempfile
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -64,29 +65,33 @@ def require_folder(folder: Path) -> None:
         Path(temporary).unlink()
 
 
-def replace_file(path: Path, data: bytes, *, mode: int, durable: bool = False) -> None:
+def replace_file(path: Path, data: bytes, *, mode: int | None = None, durable: bool = False) -> None:
     """Put a complete file in the place of what is there; a failure leaves that as it was.
 
     Args:
         path: Where; its folder is there.
         data: All of its content.
-        mode: Its permissions, since a temporary file is private.
+        mode: Its permissions; None for those that open() gives.
         durable: Wait until the content is on the disk.
 
     Raises:
         OSError: The file cannot be written.
     """
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    # Not by tempfile, whose files are private: only the system can apply the umask, since asking for it sets it,
+    # for all threads.
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     try:
         with os.fdopen(descriptor, "wb") as stream:
             stream.write(data)
             if durable:
                 stream.flush()
                 os.fsync(stream.fileno())
-        Path(temporary).chmod(mode)
-        Path(temporary).replace(path)
+        if mode is not None:
+            temporary.chmod(mode)
+        temporary.replace(path)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
 
 
@@ -95,6 +100,4 @@ def _write_file(path: Path, data: bytes) -> None:
         path.write_bytes(data)
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    umask = os.umask(0)
-    os.umask(umask)
-    replace_file(path, data, mode=0o666 & ~umask)  # as open() would have made it
+    replace_file(path, data)

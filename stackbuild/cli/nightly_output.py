@@ -7,6 +7,7 @@ import re
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from stackbuild.cli.output import json_text, plain, write_files, write_result
@@ -46,7 +47,8 @@ def forget_reports(folder: Path, keep: int) -> None:
     """
     nights = [path for path in folder.glob("*Z-*") if re.fullmatch(r"\d{8}T\d{6}Z-[0-9a-f]{4}", path.name)]
     for path in sorted(nights)[:-keep]:
-        shutil.rmtree(path)
+        with suppress(FileNotFoundError):  # another night removes them, too
+            shutil.rmtree(path)
 
 
 def require_places(history: Path, folders: Sequence[Path | None], files: Sequence[Path | None]) -> None:

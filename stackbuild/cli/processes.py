@@ -57,11 +57,13 @@ def run_processes(
             # learns from the end of its stdin.
             process = subprocess.Popen(
                 [sys.executable, "-m", "stackbuild.cli.main", *task.arguments],
-                env={**os.environ, WITH_PARENT: "1"},
+                env={**os.environ, WITH_PARENT: "1", "PYTHONIOENCODING": "utf-8"},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                text=True,
+                encoding="utf-8",
+                # A name that is no UTF-8 must not end the reading: the process would wait for it for ever.
+                errors="replace",
                 start_new_session=True,
             )
             running.add(process)
@@ -77,8 +79,8 @@ def run_processes(
         done(task, result, code)
 
     with ThreadPoolExecutor(jobs) as pool:
-        futures = [pool.submit(run, task) for task in tasks]
         try:
+            futures = [pool.submit(run, task) for task in tasks]
             for future in futures:
                 future.result()
         except KeyboardInterrupt:

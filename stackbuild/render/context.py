@@ -7,6 +7,7 @@ import os
 import shutil
 import stat
 import tarfile
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -162,9 +163,9 @@ def write_context(entries: Sequence[ContextEntry], folder: Path) -> None:
             do="Name a new folder.",
         )
     folder.parent.mkdir(parents=True, exist_ok=True)
-    building = folder.parent / f".{folder.name}.{os.getpid()}"
+    building = folder.parent / f".{folder.name}.{uuid.uuid4().hex}"
+    building.mkdir()
     try:
-        building.mkdir()
         for entry in entries:
             _write(entry, building / entry.path)
         if folder.exists():

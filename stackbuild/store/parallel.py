@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from typing import TypeVar
 
 from stackbuild.store.http import HttpClient
@@ -24,8 +24,9 @@ def in_parallel(function: Callable[[T], R], items: Iterable[T], *, http: HttpCli
         jobs: Threads.
     """
     with ThreadPoolExecutor(max_workers=max(1, jobs), thread_name_prefix="transfer") as pool:
-        futures = [pool.submit(function, item) for item in items]
+        futures: list[Future[R]] = []
         try:
+            futures.extend(pool.submit(function, item) for item in items)
             done, _ = wait(futures, return_when=FIRST_EXCEPTION)
             for future in futures:
                 if future in done:

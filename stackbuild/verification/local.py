@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import signal
@@ -150,15 +151,17 @@ def _stream(command: Sequence[str], folder: str, output: SuiteOutput, limit: flo
                 output.feed(chunk)
     finally:
         timer.cancel()
+        timer.join()
         _end(process)
     output.close()
     return process.wait(), expired.is_set()
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End the suite with the workers of its session that still live."""
-    if process.poll() is None:
-        try:
-            os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            return
+    """End the suite with all of its session that still lives.
+
+    Also where the suite itself has ended: what it left behind keeps its output open. Nobody has waited for it
+    yet, so the number of its session is still its own.
+    """
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)

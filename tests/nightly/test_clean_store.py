@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -46,3 +47,17 @@ def test_a_sweep_takes_what_a_killed_night_left_and_nothing_that_is_in_use(tmp_p
         assert _rooms(tmp_path) == [used]
     assert (tmp_path / "something else").is_dir()
     assert sweep_clean_stores(tmp_path / "never made") == []
+
+
+def test_a_sweep_passes_by_what_a_night_removes_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "rebuild-ending").mkdir()
+    really_open = os.open
+
+    def ending(path: Path, flags: int) -> int:
+        path.rmdir()
+        return really_open(path, flags)
+
+    monkeypatch.setattr(os, "open", ending)
+    assert sweep_clean_stores(tmp_path) == []

@@ -8,6 +8,7 @@ import zipfile
 from pathlib import Path
 
 from stackbuild.errors import LockError
+from stackbuild.once import Once
 from stackbuild.progress import Observer
 from stackbuild.resolution.wheels.index_page import IndexFile
 from stackbuild.resolution.wheels.index_sources import unreachable
@@ -33,7 +34,7 @@ class MetadataReader:
         self._http = http
         self._store = store
         self._observer = observer
-        self._read: dict[tuple[str, str], bytes] = {}
+        self._read = Once[tuple[str, str], bytes]()
 
     def read(self, index: str, file: IndexFile) -> bytes:
         """Return the METADATA of a wheel.
@@ -45,13 +46,10 @@ class MetadataReader:
             NotJudgedError: The index cannot be reached (``index-unreachable``).
             LockError: The file is not a wheel (``wheel-invalid``).
         """
-        key = (index, file.name)
-        if key not in self._read:
-            try:
-                self._read[key] = self._find(file)
-            except TransferError as error:
-                raise unreachable(index, file.url, error) from error
-        return self._read[key]
+        try:
+            return self._read.get((index, file.name), lambda: self._find(file))
+        except TransferError as error:
+            raise unreachable(index, file.url, error) from error
 
     def _find(self, file: IndexFile) -> bytes:
         stored = self._store.blob(file.sha256) if file.sha256 else None

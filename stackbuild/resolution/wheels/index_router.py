@@ -7,6 +7,7 @@ a name; bindings of the resolver's own do not reach packages that only come in a
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -49,8 +50,7 @@ class IndexRouter:
     @contextmanager
     def serve(self) -> Iterator[str]:
         """Serve on a free loopback port while the block runs; yields the index's URL."""
-        server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self._answer))
-        server.daemon_threads = True
+        server = _Server(("127.0.0.1", 0), _handler(self._answer))
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
         thread.start()
         try:
@@ -81,6 +81,17 @@ class IndexRouter:
                 self.failure = self.failure or error
             return 502, "text/plain", error.code.encode()
         return 404, "text/plain", b"not found"
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    # The resolver opens some fifty connections at once; one that finds no place waits for seconds.
+    request_queue_size = 128
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Say nothing of a resolver that has gone away; whatever else fails is a mistake, and shown."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)  # type: ignore[arg-type]
 
 
 def _handler(answer: Callable[[str], tuple[int, str, bytes]]) -> type[BaseHTTPRequestHandler]:

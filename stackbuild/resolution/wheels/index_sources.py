@@ -11,6 +11,7 @@ from urllib.parse import quote, urlsplit
 from packaging.utils import canonicalize_name
 
 from stackbuild.errors import LockError, NotJudgedError
+from stackbuild.once import Once
 from stackbuild.progress import Observer
 from stackbuild.resolution.wheels.index_page import ACCEPT, IndexFile, parse_page
 from stackbuild.site_config import DEFAULT_INDEX, IndexLocation, SiteConfig
@@ -76,7 +77,8 @@ class Indexes:
         self._observer = observer
         self._guard = threading.Lock()
         self._locations: dict[str, IndexLocation] = {}
-        self._pages: dict[tuple[str, str], tuple[IndexFile, ...] | None] = {}
+        self._pages = Once[tuple[str, str], tuple[IndexFile, ...] | None]()
+        self._by_url: dict[str, tuple[IndexFile, ...]] = {}
         self._refusals: dict[tuple[str, str], int] = {}
         self._told: set[str] = set()
         self._fetched = pages or PageCache()
@@ -93,15 +95,15 @@ class Indexes:
                 (``index-rate-limited``) or wants a password (``index-denied``).
             LockError: Nothing says where the index is (``index-unknown``), or what it serves is no page.
         """
-        key = (index, project)
-        if key not in self._pages:
-            location = self._location(index)
-            if location.folder is not None:
-                page = _folder_page(index, location.folder, project)
-            else:
-                page = self._remote_page(index, str(location.url), project)
-            self._pages[key] = page
-        return self._pages[key]
+        if index == URL_INDEX and project in self._by_url:
+            return self._by_url[project]
+        return self._pages.get((index, project), lambda: self._page(index, project))
+
+    def _page(self, index: str, project: str) -> tuple[IndexFile, ...] | None:
+        location = self._location(index)
+        if location.folder is not None:
+            return _folder_page(index, location.folder, project)
+        return self._remote_page(index, str(location.url), project)
 
     def refusal(self, index: str, project: str) -> int | None:
         """The status with which an index said, when ``page`` asked, that it does not know a project."""
@@ -109,8 +111,7 @@ class Indexes:
 
     def add_file(self, project: str, file: IndexFile) -> None:
         """Put a wheel that the spec names by URL on the page of the index ``url``."""
-        key = (URL_INDEX, project)
-        self._pages[key] = (*(self._pages.get(key) or ()), file)
+        self._by_url[project] = (*self._by_url.get(project, ()), file)
 
     def is_folder(self, index: str) -> bool:
         """True for an index that is a folder, and so states no hashes."""

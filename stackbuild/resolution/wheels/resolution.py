@@ -147,11 +147,11 @@ class WheelResolution:
             "wheels", f"asking for {len(self.request.direct)} package{'s' * (len(self.request.direct) != 1)}"
         )
 
+        router, bindings = self.router, self.bindings  # made here, once, and not by each thread
+
         def check(requirement: Requirement) -> None:
             package = canonicalize_name(requirement.name)
-            require_published(
-                requirement, self.router.files(package), self.bindings.index_of(package), self.target
-            )
+            require_published(requirement, router.files(package), bindings.index_of(package), self.target)
 
         overridden = {canonicalize_name(item.name) for item in self.request.overrides}
         wanted = [item for item in self.request.direct if canonicalize_name(item.name) not in overridden]

@@ -19,6 +19,7 @@ from stackbuild.lock.wheels_target import Target
 from stackbuild.store.scratch import scratch_folder
 
 Upgrade = frozenset[str] | Literal["all"]
+_PATIENCE = "3600"  # seconds
 
 
 @dataclass(frozen=True)
@@ -160,6 +161,9 @@ def _run(arguments: Sequence[str], home: Path) -> subprocess.CompletedProcess[st
         "XDG_CONFIG_DIRS": str(home / "config"),
         "PATH": os.defpath,
         "UV_HTTP_RETRIES": "0",
+        # The index waits, longer than uv would, for one behind it that limits its clients, and then says so.
+        "UV_HTTP_TIMEOUT": _PATIENCE,
+        "UV_HTTP_CONNECT_TIMEOUT": _PATIENCE,
         "UV_NO_PROGRESS": "1",
         "LC_ALL": "C.UTF-8",
     }
