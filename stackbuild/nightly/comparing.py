@@ -18,7 +18,6 @@ from stackbuild.errors import LockError, NotJudgedError, ScanError
 from stackbuild.nightly.ground import Ground
 from stackbuild.nightly.lock_change import tonight_name
 from stackbuild.nightly.reference import Reference, first_difference
-from stackbuild.registry.client import RegistryClient
 from stackbuild.scan.sources.engine import EngineSource
 from stackbuild.scan.sources.interface import ImageDescription, ImageSource
 from stackbuild.scan.sources.registry import RegistrySource
@@ -103,7 +102,7 @@ def _source(
     if reference.image:
         yield EngineSource(engine, reference.image, store=tars)
         return
-    with RegistryClient(ground.site.registries, ca_bundle=ground.site.ca_bundle) as client:
+    with ground.registry() as client:
         yield RegistrySource(client, reference.remote, platform=platform)
 
 

@@ -18,7 +18,6 @@ from stackbuild.nightly.inputs_base import external_digest
 from stackbuild.nightly.judging import aging_of, judge_image
 from stackbuild.nightly.outcome import outcome_of_inputs
 from stackbuild.nightly.reference import Reference, known_digest, last_image
-from stackbuild.registry.client import RegistryClient
 from stackbuild.verification.target import supported_platform
 
 
@@ -110,8 +109,7 @@ class ExternalStack:
         """The image for the engine's platform, pulled by its own digest: by an index's the engine takes any."""
         platform = self.case.notes.found["platform"]
         repository, _, _ = split_reference(self.case.stack.spec.external or "")
-        site = self.case.ground.site
-        with RegistryClient(site.registries, ca_bundle=site.ca_bundle) as client:
+        with self.case.ground.registry() as client:
             found = client.resolve_digest(repository, digest)
             own = found.platforms.get(platform) if found is not None else None
             if own is None:

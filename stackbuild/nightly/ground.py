@@ -10,6 +10,7 @@ from pathlib import Path
 from stackbuild.engine.docker_engine import Engine
 from stackbuild.facts.tables import Facts
 from stackbuild.progress import Observer
+from stackbuild.registry.client import RegistryClient
 from stackbuild.resolution.wheels.index_sources import PageCache
 from stackbuild.site_config import SiteConfig
 from stackbuild.store.http import HttpClient
@@ -77,6 +78,10 @@ class Ground:
     def http(self) -> HttpClient:
         """A client that leaves alone what is down."""
         return HttpClient(self.site.ca_bundle, outages=self.outages)
+
+    def registry(self) -> RegistryClient:
+        """A client of registries that leaves alone what is down; use it as a context manager."""
+        return RegistryClient(self.site.registries, ca_bundle=self.site.ca_bundle, outages=self.outages)
 
 
 def stores_area(store: Store, options: NightOptions) -> Path:

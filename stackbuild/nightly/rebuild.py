@@ -32,7 +32,6 @@ from stackbuild.nightly.reference import (
 )
 from stackbuild.nightly.reproduced import judge_rebuild, not_rebuilt
 from stackbuild.publish.inputs import stack_inputs
-from stackbuild.registry.client import RegistryClient
 from stackbuild.sbom.stack import stack_sbom
 from stackbuild.spec.model import Platform
 from stackbuild.store.store import Store
@@ -184,11 +183,11 @@ class Rebuild:
         self, tonight: Tonight, reference: Reference | None, pins: PinList
     ) -> Reference | None:
         """The reference, with the published image where that is needed to have one or to see into it."""
-        prefix, site = self.case.options.published, self.case.ground.site
+        prefix = self.case.options.published
         if not prefix or (reference is not None and (reference.image or tonight.equals(reference))):
             return reference
         try:
-            with RegistryClient(site.registries, ca_bundle=site.ca_bundle) as client:
+            with self.case.ground.registry() as client:
                 published = published_image(client, f"{prefix}/{pins.stack}", pins, self.platform)
         except NotJudgedError as error:
             if reference is None:
