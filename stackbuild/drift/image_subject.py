@@ -66,7 +66,7 @@ def image_packages(scan: Scan) -> Iterator[Package]:
         yield _distribution(item, diff_ids[item.layer])
     for package in scan.packages:
         yield _system(package, scan)
-    system = SystemGraph(scan.packages, scan.files)
+    system = SystemGraph(scan)
     for library in scan.cuda:
         if not library.owner and library.is_main and system.owner(library.path) is None:
             folder, _, name = library.path.rpartition("/")
@@ -110,7 +110,7 @@ def _system(package: SystemPackage, scan: Scan) -> Package:
 
 
 def _layer(package: SystemPackage, scan: Scan) -> int:
-    """Where dpkg's list of a package's files comes from: the database itself is in the last layer that changed it."""
+    """Where a package comes from; of a deb dpkg's list of its files: the database is in the last layer that changed it."""
     if package.kind == "deb":
         for stem in (package.name, f"{package.name}:{package.architecture}"):
             placed = scan.files.get(f"var/lib/dpkg/info/{stem}.list")

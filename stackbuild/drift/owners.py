@@ -33,7 +33,7 @@ _ENDS = {
 
 
 class Owners:
-    """Whose the files of an image are: Python distributions by RECORD, debs by dpkg's lists.
+    """Whose the files of an image are: Python distributions by RECORD, debs by dpkg's lists, rpms by their database.
 
     Args:
         scan: The image.
@@ -66,6 +66,11 @@ class Owners:
             name = self._deb(candidate) if candidate else ""
             if name in self._versions:
                 return f"{name} {self._versions[name]}"
+        for candidate in (path, source):
+            number = self._scan.rpm_files.owner(candidate) if candidate else None
+            if number is not None:
+                package = self._scan.packages[number]
+                return f"{package.name} {package.version}"
         return ""
 
     def _claim(self, paths: Iterable[str], name: str) -> None:

@@ -44,7 +44,7 @@ def apt_part(scan: Scan, base_layers: int, python: str) -> AptPart:
     ]
     automatic = set(scan.files.fact("apt-automatic", "var/lib/apt/extended_states") or ())
     asked = [number for number in added if scan.packages[number].name not in automatic]
-    graph = SystemGraph(scan.packages, scan.files)
+    graph = SystemGraph(scan)
     roots = _roots(asked, graph)
     if python != "none":
         own = re.compile(

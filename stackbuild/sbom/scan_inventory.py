@@ -41,7 +41,7 @@ def scan_inventory(scan: Scan) -> Inventory:
 class _ScanInventory:
     def __init__(self, scan: Scan) -> None:
         self._scan = scan
-        self._system = SystemGraph(scan.packages, scan.files)
+        self._system = SystemGraph(scan)
         self._graph = PythonGraph(scan)
         self._native = NativeLibraries(scan, self._system)
         self._packages = [self._package(package) for package in scan.packages]
@@ -99,8 +99,10 @@ class _ScanInventory:
             # conda has one package in many environments, the system's database has each once.
             location=f"/{package.database}" if kind == "conda" else "",
             licences=package.licences,
-            properties=_stated({"channel" if kind == "conda" else "source-package": package.source}),
-            evidence=(self._evidence(_record_of(package, self._scan)),),
+            properties=_stated(
+                {"channel" if kind == "conda" else "source-package": package.source, "module": package.module}
+            ),
+            evidence=(self._evidence_of(package),),
         )
 
     def _whole_package(self, number: int) -> Item:
@@ -188,6 +190,11 @@ class _ScanInventory:
             elif package is not None:
                 keys[path] = self._packages[package].key
         return keys
+
+    def _evidence_of(self, package: SystemPackage) -> Evidence:
+        if package.kind == "rpm":
+            return Evidence(f"/{package.database}", self._scan.files.description.diff_ids[package.layer])
+        return self._evidence(_record_of(package, self._scan))
 
     def _evidence(self, path: str) -> Evidence:
         placed = self._scan.files.get(path)

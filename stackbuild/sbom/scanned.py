@@ -9,8 +9,10 @@ from datetime import UTC, datetime
 from stackbuild import __version__
 from stackbuild.annotate.annotations import pins_that_hold
 from stackbuild.annotate.labels import PINS_LABEL
+from stackbuild.counting import counted
 from stackbuild.sbom.cyclonedx_writer import write_cyclonedx
 from stackbuild.sbom.inventory import Item
+from stackbuild.sbom.rpm_graph import unread_conditions
 from stackbuild.sbom.scan_inventory import missing_metadata, scan_inventory
 from stackbuild.scan.scan import Scan
 from stackbuild.scan.sources.interface import ImageDescription
@@ -69,13 +71,19 @@ def _unknown(scan: Scan) -> Iterator[str]:
     if not scan.os.id:
         yield "The distribution is not known: there is no os-release."
     kinds = {package.kind for package in scan.packages}
-    if kinds & {"rpm", "conda"}:
-        yield "Dependencies between rpm or conda packages are not read."
+    if "conda" in kinds:
+        yield "Dependencies between conda packages are not read."
+    damaged = sum(package.kind == "rpm" and package.files is None for package in scan.packages)
+    if damaged:
+        yield f"Files and dependencies of {counted(damaged, 'rpm')} are not known: their entries in the database are damaged."
+    unread = unread_conditions(scan.packages)
+    if unread:
+        yield f"{counted(unread, 'condition')} of rpms could not be read, and what they lead to is left out."
     silent = sum(package.kind == "deb" and not package.licences for package in scan.packages)
     if silent:
         yield f"Licences of {silent} debs are not known: they have no machine-readable copyright file in the image."
-    if kinds - {"deb"}:
-        yield "Which files belong to rpm, apk or conda packages is not read; only CUDA's libraries are listed of those."
+    if kinds - {"deb", "rpm"}:
+        yield "Which files belong to apk or conda packages is not read; only CUDA's libraries are listed of those."
     yield "What a package was downloaded as is not recorded in an image, so hashes are given only where it says them."
     yield "Extras asked for at install time are not recorded; those that installed packages ask for are evaluated."
 

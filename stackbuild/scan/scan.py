@@ -15,6 +15,7 @@ from stackbuild.scan.contents.cuda import (
 )
 from stackbuild.scan.contents.packages import OsRelease, SystemPackage, os_release, system_packages
 from stackbuild.scan.contents.python import PythonContents, python_contents
+from stackbuild.scan.contents.rpm_files import RpmFiles
 from stackbuild.scan.contents.sizes import Saving, savings, size_by_owner
 from stackbuild.scan.contents.unwanted import (
     FileSize,
@@ -52,6 +53,11 @@ class Scan:
     def packages(self) -> tuple[SystemPackage, ...]:
         """Packages of the distribution and of conda."""
         return system_packages(self.files)
+
+    @cached_property
+    def rpm_files(self) -> RpmFiles:
+        """Whose the files are that rpm installed."""
+        return RpmFiles(self.packages, self.files)
 
     @cached_property
     def python(self) -> PythonContents:
@@ -115,7 +121,7 @@ class Scan:
     @cached_property
     def owners(self) -> dict[str, int]:
         """Bytes by owner, largest first."""
-        return size_by_owner(self.files, self.python)
+        return size_by_owner(self.files, self.python, self.packages, self.rpm_files)
 
     @cached_property
     def savings(self) -> tuple[Saving, ...]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from stackbuild.scan.image_files import ImageFiles
 
@@ -37,10 +38,14 @@ class SystemPackage:
         source: The source package, or conda's channel.
         size: Bytes installed as the database says; 0 when it does not.
         database: Where it is recorded.
-        layer: The layer that database comes from.
+        layer: The layer that database comes from; of rpm, whose database has all packages in one file, the first
+            layer from which on the package is in it.
         licences: As the package declares them; of rpm and apk one expression.
         depends: What it needs, in its own system's words; empty where that is not read.
         provides: Further names it answers to.
+        module: Of rpm, the module it was built for; empty for none.
+        files: Of rpm, folder without slashes around it → names in it; None where the database does not say, or
+            cannot be read: then dependencies are not known either.
     """
 
     kind: str
@@ -54,6 +59,8 @@ class SystemPackage:
     licences: tuple[str, ...] = ()
     depends: str = ""
     provides: str = ""
+    module: str = ""
+    files: Mapping[str, Sequence[str]] | None = field(default=None, compare=False, repr=False)
 
 
 def os_release(files: ImageFiles) -> OsRelease:
@@ -80,7 +87,8 @@ def system_packages(files: ImageFiles) -> tuple[SystemPackage, ...]:
 def _packages(files: ImageFiles) -> Iterator[SystemPackage]:
     for reader, kind in _DATABASES.items():
         for path, layer, rows in files.facts(reader):
-            for name, version, architecture, source, size, licence, depends, provides in rows:
+            since = _first_layers(files, path, layer) if kind == "rpm" else {}
+            for name, version, architecture, source, size, licence, depends, provides, *further in rows:
                 # dpkg and apk count in KiB and bytes.
                 bytes_installed = size * 1024 if kind == "deb" else size
                 licences = _of_copyright(files, name) if kind == "deb" else (licence,) if licence else ()
@@ -92,10 +100,11 @@ def _packages(files: ImageFiles) -> Iterator[SystemPackage]:
                     source,
                     bytes_installed,
                     path,
-                    layer,
+                    since.get((name, version, architecture), layer),
                     licences,
                     depends,
                     provides,
+                    *further,
                 )
     for path, layer, value in files.facts("json"):
         if "/conda-meta/" in f"/{path}":
@@ -110,6 +119,17 @@ def _packages(files: ImageFiles) -> Iterator[SystemPackage]:
                 layer,
                 (value["license"],) if value["license"] else (),
             )
+
+
+def _first_layers(files: ImageFiles, path: str, last: int) -> Mapping[tuple[str, str, str], int]:
+    """The first layer from which on each package is in a database up to its last state, by name and so on."""
+    first: dict[tuple[str, str, str], int] = {}
+    for number, layer in enumerate(files.layers[: last + 1]):
+        rows: Sequence[Sequence[Any]] | None = layer.facts.get("rpm", {}).get(path)
+        if rows is not None:
+            there = {(row[0], row[1], row[2]) for row in rows}
+            first = {key: first.get(key, number) for key in there}
+    return first
 
 
 def _of_copyright(files: ImageFiles, name: str) -> tuple[str, ...]:

@@ -7,7 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from stackbuild.scan.contents.cuda import CudaLibrary
+from stackbuild.scan.contents.packages import SystemPackage
 from stackbuild.scan.contents.python import PythonContents
+from stackbuild.scan.contents.rpm_files import RpmFiles
 from stackbuild.scan.contents.unwanted import Leftover
 from stackbuild.scan.image_files import ImageFiles
 
@@ -30,14 +32,25 @@ class Saving:
     how: str
 
 
-def size_by_owner(files: ImageFiles, python: PythonContents) -> dict[str, int]:
-    """Bytes by owner, largest first: distributions with their versions, the distribution's own files, folders."""
+def size_by_owner(
+    files: ImageFiles, python: PythonContents, packages: Sequence[SystemPackage], rpm_files: RpmFiles
+) -> dict[str, int]:
+    """Bytes by owner, largest first: Python distributions and rpms with their versions, the distribution, folders.
+
+    Of debs and apks a scan keeps only the libraries they list; their files are together the distribution's.
+    """
     sizes: dict[str, int] = defaultdict(int)
     names = [f"{item.name} {item.version}" for item in python.distributions]
+    rpms = [f"{item.name} {item.version}" for item in packages]
     for path, (entry, _) in files.placed():
-        if entry.size:
-            number = python.owners.get(path)
-            sizes[names[number] if number is not None else _folder(path)] += entry.size
+        if not entry.size:
+            continue
+        if (number := python.owners.get(path)) is not None:
+            sizes[names[number]] += entry.size
+        elif (number := rpm_files.owner(path)) is not None:
+            sizes[rpms[number]] += entry.size
+        else:
+            sizes[_folder(path)] += entry.size
     return dict(sorted(sizes.items(), key=lambda item: (-item[1], item[0])))
 
 

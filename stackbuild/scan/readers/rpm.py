@@ -1,13 +1,11 @@
 """rpm's database in each of its three forms: SQLite, rpm's own (``rpm_ndb.py``), Berkeley DB (``rpm_bdb.py``).
 
-Each holds one header for every package (rpm file format, "Header Structure"): counts, an index of 16-byte entries,
-and a data area.
+Each holds one header for every package (``rpm_header.py``).
 """
 
 from __future__ import annotations
 
 import sqlite3
-import struct
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing
@@ -16,13 +14,12 @@ from typing import IO, Any
 from stackbuild.errors import ScanError
 from stackbuild.scan.byte_source import ByteSource
 from stackbuild.scan.readers.rpm_bdb import bdb_headers
+from stackbuild.scan.readers.rpm_header import RpmPackage, rpm_package
 from stackbuild.scan.readers.rpm_ndb import ndb_headers
-from stackbuild.scan.readers.text import MOST_PACKAGES, at_most
+from stackbuild.scan.readers.text import MOST_PACKAGES, MOST_ROWS, at_most, too_many
 
-_TEXT_TAGS = {1000: "name", 1001: "version", 1002: "release", 1014: "licence", 1022: "architecture"}
-_EPOCH, _SIZE = 1003, 1009
+_FOLDERS = ("var/lib/rpm", "usr/lib/sysimage/rpm")
 _CHUNK = 1 << 20
-_MOST_TAGS = 1 << 14
 
 
 class RpmReader:
@@ -35,23 +32,50 @@ class RpmReader:
 
     def wants(self, path: str) -> bool:
         """rpm's folders, old and new."""
-        return path.startswith(("var/lib/rpm/", "usr/lib/sysimage/rpm/"))
+        return path.rpartition("/")[0] in _FOLDERS
 
     def read(self, path: str, stream: IO[bytes]) -> Any:
-        """Packages as :class:`DpkgReader` gives them, without dependencies; None for a database that is damaged."""
+        """Packages as :class:`DpkgReader` gives them, with module and files; None for a database that is damaged.
+
+        Dependencies stand one on a line. Files are those of :class:`RpmPackage`.
+        """
         with tempfile.NamedTemporaryFile() as copy:
             while block := stream.read(_CHUNK):
                 copy.write(block)
             copy.flush()
             try:
-                packages = [_package(header) for header in at_most(MOST_PACKAGES, _headers(path, copy), path)]
+                packages = [*_packages(path, copy)]
             except sqlite3.Error:
                 return None
             except ScanError as error:
                 if error.code != "file-damaged":
                     raise
                 return None
-        return sorted(package for package in packages if package is not None)
+        return sorted((_row(package) for package in packages), key=lambda row: row[:-1])
+
+
+def _packages(path: str, copy: IO[bytes]) -> Iterator[RpmPackage]:
+    rows = 0
+    for header in at_most(MOST_PACKAGES, _headers(path, copy), path):
+        package = rpm_package(header)
+        if package is None:
+            continue
+        rows += package.rows
+        if rows > MOST_ROWS:
+            raise too_many(MOST_ROWS, path)
+        yield package
+
+
+def _row(package: RpmPackage) -> list[Any]:
+    stated = [
+        package.name,
+        package.version,
+        package.architecture,
+        package.source,
+        package.size,
+        package.licence,
+    ]
+    return [*stated, "\n".join(package.requires), "\n".join(package.provides), package.module, package.files]
 
 
 def _headers(path: str, copy: IO[bytes]) -> Iterator[bytes]:
@@ -64,30 +88,3 @@ def _headers(path: str, copy: IO[bytes]) -> Iterator[bytes]:
         yield from ndb_headers(ByteSource(copy))
     else:
         yield from bdb_headers(ByteSource(copy))
-
-
-def _package(header: bytes) -> list[Any] | None:
-    if len(header) < 8:
-        return None
-    count, size = struct.unpack_from(">II", header)
-    data_at = 8 + 16 * count
-    if count > _MOST_TAGS or data_at + size > len(header):
-        return None
-    texts: dict[str, str] = {}
-    numbers: dict[int, int] = {}
-    for tag, kind, offset, _ in struct.iter_unpack(">IIII", header[8:data_at]):
-        at = data_at + offset
-        if at >= len(header):
-            continue
-        if tag in _TEXT_TAGS:
-            end = header.find(b"\0", at)
-            texts[_TEXT_TAGS[tag]] = header[at : end if end >= 0 else None].decode("utf-8", "replace")
-        elif tag in (_EPOCH, _SIZE) and kind == 4 and at + 4 <= len(header):
-            numbers[tag] = struct.unpack_from(">I", header, at)[0]
-    if not texts.get("name"):
-        return None
-    version = f"{texts.get('version', '')}-{texts.get('release', '')}"
-    if numbers.get(_EPOCH):
-        version = f"{numbers[_EPOCH]}:{version}"
-    architecture, licence = texts.get("architecture", ""), texts.get("licence", "")
-    return [texts["name"], version, architecture, "", numbers.get(_SIZE, 0), licence, "", ""]

@@ -12,6 +12,8 @@ _MOST_DIGITS = 18
 # All of Debian has 65,000 packages; the largest wheel has some 30,000 files.
 MOST_PACKAGES = 200_000
 MOST_FILES = 500_000
+# Of all packages' files and dependencies in one database; all of Fedora on one machine has half of it.
+MOST_ROWS = 2_000_000
 
 
 _Row = TypeVar("_Row")
@@ -25,12 +27,17 @@ def at_most(most: int, rows: Iterable[_Row], path: str) -> Iterator[_Row]:
     """
     for number, row in enumerate(rows, 1):
         if number > most:
-            raise ScanError(
-                f"/{path} has more than {most:,} rows",
-                code="layer-too-large",
-                do="Look at what makes them; no image that is meant to be used has so many.",
-            )
+            raise too_many(most, path)
         yield row
+
+
+def too_many(most: int, path: str) -> ScanError:
+    """The error of a file with more rows than any that is meant to be used."""
+    return ScanError(
+        f"/{path} has more than {most:,} rows",
+        code="layer-too-large",
+        do="Look at what makes them; no image that is meant to be used has so many.",
+    )
 
 
 def decoded(data: bytes) -> str:
