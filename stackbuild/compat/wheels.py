@@ -121,23 +121,6 @@ def _newest_channel(channels: tuple[str, ...]) -> str:
     return max(with_cuda)[1] if with_cuda else "cu130"
 
 
-def published_variant(torch: str, base_cuda: str, facts: Facts) -> str | None:
-    """The newest published CUDA channel of a torch release with the base's major and not above it.
-
-    None when the release publishes none; the default index is never a fallback.
-    """
-    release = facts.torch_release(torch)
-    base = parse_variant(f"cu{base_cuda.replace('.', '')}")
-    if release is None or base is None:
-        return None
-    fitting = [
-        (cuda, channel)
-        for channel in release.channels
-        if (cuda := parse_variant(channel)) is not None and cuda.major == base.major and cuda <= base
-    ]
-    return max(fitting)[1] if fitting else None
-
-
 def judge_cuda_majors(contents: Contents, facts: Facts) -> Iterator[Finding]:
     """Gate ``mixed-cuda-majors``: nvidia-* wheels of two CUDA majors side by side."""
     majors: dict[int, list[str]] = {}

@@ -10,14 +10,6 @@ from pydantic import Field
 
 from stackbuild.frozen_model import FrozenModel
 
-AREAS = (
-    "Install and build",
-    "Runtime device",
-    "Memory and data",
-    "Reproducibility",
-    "Profiling",
-    "Deployment parity",
-)
 _DATA = "worksheet.toml"
 _INTRODUCTION = """
 ## Acceptance worksheet

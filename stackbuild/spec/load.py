@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -29,14 +28,11 @@ class LoadedSpec:
     Attributes:
         spec: The validated spec.
         path: The file, as it was named.
-        text_sha256: sha256 of the file's bytes, in hex. Not what decides a lock: that is
-            ``requirements.lock_inputs_sha256``.
         positions: Line and column of each value, by keys and list positions (``("packages", 1, "from")``).
     """
 
     spec: StackSpec
     path: Path
-    text_sha256: str
     positions: Mapping[tuple[str | int, ...], Place]
 
     @property
@@ -90,7 +86,7 @@ def load_spec(path: Path) -> LoadedSpec:
     if problems or spec is None:
         unique = sorted(set(problems), key=lambda problem: (problem.line, problem.column, problem.message))
         raise SpecError.of(str(path), unique)
-    return LoadedSpec(spec, path, hashlib.sha256(content).hexdigest(), tree.values)
+    return LoadedSpec(spec, path, tree.values)
 
 
 def load_specs(paths: Iterable[Path]) -> list[LoadedSpec]:

@@ -14,7 +14,6 @@ from stackbuild.compat.contents import Contents, Distribution, compat_library, c
 from stackbuild.compat.environment import judge_extensions
 from stackbuild.compat.judge import HostJudge, judge_image
 from stackbuild.compat.versions import parse_compute_capability, parse_cuda
-from stackbuild.compat.wheels import published_variant
 from stackbuild.facts.tables import Facts
 from stackbuild.findings import Finding, Verdict
 from stackbuild.host.model import Host
@@ -105,9 +104,6 @@ def test_image(path: Path) -> None:
         asked = case["extensions"]
         findings = (*findings, *judge_extensions(subject, asked["packages"], asked["target"]))
     assert_answer(findings, case, [*case.get("ignore", ()), "distribution-eol", "python-eol"])
-    if "published-variant" in case:
-        asked = case["published-variant"]
-        assert published_variant(asked["torch"], asked["base-cuda"], FACTS) == asked["is"]
 
 
 @pytest.mark.parametrize(

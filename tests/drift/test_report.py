@@ -12,8 +12,9 @@ from stackbuild.nightly.page.changes import change_line
 from stackbuild.reports.drift_console import render_drift
 from stackbuild.reports.drift_markdown import render_drift_markdown
 from stackbuild.reports.drift_summary import NOBODY, outcome, owned_files
-from stackbuild.reports.json_report import committed_schema, render_json, report_schema
+from stackbuild.reports.json_report import render_json
 from tests.drift.images import OS, of_layers
+from tests.support.report_schemas import committed_schema, report_schema
 
 
 def side(name: str) -> Side:

@@ -14,7 +14,7 @@ import pytest
 
 from stackbuild.cli.main import run
 from stackbuild.engine.docker_engine import Engine
-from stackbuild.reports.json_report import committed_schema
+from tests.support.report_schemas import committed_schema
 
 pytestmark = pytest.mark.engine
 

@@ -15,8 +15,8 @@ from stackbuild.nightly.model import Night, Outcome, StackNight
 from stackbuild.nightly.outcome import finding_of_error
 from stackbuild.nightly.report import document_of_night, headline_of, reasons_of, render_night
 from stackbuild.reports.formats import render_document
-from stackbuild.reports.json_report import committed_schema, report_schema
 from tests.nightly.nights import DRIFT, night, result
+from tests.support.report_schemas import committed_schema, report_schema
 
 SAME = Finding(
     code="rebuild-reproduces", verdict=Verdict.PASS, summary="rebuilt from nothing: the same as before"

@@ -13,9 +13,10 @@ from stackbuild.findings import Finding, Verdict, is_complete
 from stackbuild.reports.console import render_console
 from stackbuild.reports.document import StackRow
 from stackbuild.reports.github import annotation
-from stackbuild.reports.json_report import committed_schema, render_json, report_schema
+from stackbuild.reports.json_report import render_json
 from stackbuild.verification.model import HostBasics, JudgedImage, VerificationReport
 from tests.reports.documents import ATTACK
+from tests.support.report_schemas import committed_schema, report_schema
 from tests.verification.support import cpu_promise
 
 WELL = Finding(code="torch-matmul", verdict=Verdict.PASS, summary="within tolerance", measured="fp32 4.0e-07")

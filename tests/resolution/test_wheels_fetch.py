@@ -10,7 +10,7 @@ from stackbuild.errors import LockError
 from stackbuild.lock.model import LockedWheel, PlatformLock
 from stackbuild.lock.pylock import pylock
 from stackbuild.progress import SilentObserver
-from stackbuild.resolution.wheels.fetch import fetch_wheels, wheel_candidates, wheel_locations
+from stackbuild.resolution.wheels.fetch import fetch_wheels, wheel_locations
 from stackbuild.site_config import IndexLocation, SiteConfig
 from tests.lock.examples import platform_lock
 from tests.resolution.wheel_locking import HTTP, OS, PYTHON, Shelf
@@ -37,9 +37,9 @@ def test_a_lock_made_at_one_site_builds_at_another(shelf: Shelf, locked: Platfor
     shelf.store.evict(max_bytes=None)
     with IndexServer({"mirror": shelf.root / "default"}) as server:
         site = SiteConfig(indexes={"default": IndexLocation(url=server.url("mirror"))})
-        assert wheel_candidates(locked.wheels[0], site, http=HTTP) == [
-            server.file_url("mirror", locked.wheels[0].file).replace("+", "%2B")
-        ]
+        assert wheel_locations(locked, site, http=HTTP) == {
+            wheel.file: server.file_url("mirror", wheel.file).replace("+", "%2B") for wheel in locked.wheels
+        }
         paths = fetch_wheels(locked, site, shelf.store, SilentObserver(), http=HTTP)
         assert [path.name for path in paths.values()] == [wheel.sha256 for wheel in locked.wheels]
         asked = len(server.server.requests)

@@ -7,12 +7,13 @@ from datetime import date
 
 from stackbuild.facts.tables import Facts
 from stackbuild.reports.console import render_console
-from stackbuild.reports.json_report import committed_schema, render_json, report_schema
+from stackbuild.reports.json_report import render_json
 from stackbuild.scan.gates.judge import Expectations, judge_scan
 from stackbuild.scan.report import ScanReport, scan_report
 from stackbuild.scan.scan import scan_of
 from tests.support.elf import make_elf, make_fatbin
 from tests.support.layer_tars import image_files
+from tests.support.report_schemas import committed_schema, report_schema
 
 
 def made() -> ScanReport:

@@ -68,31 +68,15 @@ def wheel_locations(
 ) -> dict[str, str]:
     """Return where each locked wheel is now, by file name; one that its index has no more is left out.
 
+    Hosts are in no lock: they come from the page of the wheel's index, wherever the site file puts that.
+
     Raises:
         NotJudgedError: An index is down or limiting (``index-unreachable``).
+        LockError: Nothing says where an index is (``index-unknown``).
     """
     http = (http or HttpClient(site.ca_bundle)).scoped()
     candidates = _all_candidates(platform_lock.wheels, site, indexes, http, SilentObserver())
     return {wheel.file: urls[0] for wheel, urls in zip(platform_lock.wheels, candidates, strict=True) if urls}
-
-
-def wheel_candidates(
-    wheel: LockedWheel,
-    site: SiteConfig,
-    *,
-    indexes: Mapping[str, IndexSpec] | None = None,
-    http: HttpClient | None = None,
-) -> list[str]:
-    """Return the URLs or paths a locked wheel can be had from, in order; empty when its index has it no more.
-
-    Hosts are in no lock: they come from the page of the wheel's index, wherever the site file puts that.
-
-    Raises:
-        NotJudgedError: The index is down or limiting (``index-unreachable``).
-        LockError: Nothing says where the index is (``index-unknown``).
-    """
-    http = (http or HttpClient(site.ca_bundle)).scoped()
-    return _all_candidates([wheel], site, indexes, http, SilentObserver())[0]
 
 
 def _all_candidates(
