@@ -17,7 +17,7 @@ test: ## set everything up, then run all tests (real engine, registry and wheels
 
 test-unit: ## the fast tests: no engine, no download, under a minute
 	@scripts/setup.sh unit
-	@$(BIN)/python -m pytest -q -n 2 -m "not engine and not slow and not browser" $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not engine and not slow and not browser" $(PYTEST_ARGS)
 
 check: ## lint, formatting, types, shell scripts
 	@scripts/setup.sh tools

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -14,14 +16,25 @@ from tests.support.index_server import IndexServer
 from tests.support.registry import Registry
 
 SiteFile = Callable[..., Path]
+_GARBAGE_THRESHOLD = 20_000
 
 
 def pytest_configure() -> None:
-    """Hear Ctrl-C, and let the processes that tests start hear it.
+    """Hear Ctrl-C, and let the processes that tests start hear it and find byte-code.
 
     A shell starts what it puts into the background with SIGINT ignored, and children inherit that.
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    # Tests start stackbuild as a process again and again: with nowhere to keep byte-code, each would compile all of it.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
+    # Else a tenth of the time goes into looking for garbage among the modules and tests that stay to the end.
+    gc.set_threshold(_GARBAGE_THRESHOLD)
+
+
+def pytest_collection_finish() -> None:
+    """Look for no garbage among what was imported and collected."""
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -82,26 +82,29 @@ def test_every_torch_build_on_every_branch_and_architecture() -> None:
     judge = HostJudge(facts)
     branches = [row for row in raw("driver_branches") if row["max_cuda"] and row["last_driver"]]
     architectures = raw("architectures")
+    hosts = [
+        (branch, arch, described_offer(branch["last_driver"], [arch["compute_capability"]], facts))
+        for branch in branches
+        for arch in architectures
+    ]
     compared = running = 0
     for build in raw("torch_variants"):
         torch = Distribution("torch", f"{build['version']}+{build['variant']}")
         image = needs(Contents("torch", distributions=(torch,)), facts, "minor")
-        for branch in branches:
-            for arch in architectures:
-                host = described_offer(branch["last_driver"], [arch["compute_capability"]], facts)
-                findings = judge.judge(image, host)
-                failing = [finding for finding in findings if finding.verdict is Verdict.FAIL]
-                expected = oracle(
-                    build, branch["last_driver"], branch["max_cuda"], arch["compute_capability"], arch
-                )
-                assert (not failing) is expected, (
-                    build["version"],
-                    build["variant"],
-                    branch["branch"],
-                    arch,
-                    failing,
-                )
-                compared += 1
-                running += expected
+        for branch, arch, host in hosts:
+            findings = judge.judge(image, host)
+            failing = [finding for finding in findings if finding.verdict is Verdict.FAIL]
+            expected = oracle(
+                build, branch["last_driver"], branch["max_cuda"], arch["compute_capability"], arch
+            )
+            assert (not failing) is expected, (
+                build["version"],
+                build["variant"],
+                branch["branch"],
+                arch,
+                failing,
+            )
+            compared += 1
+            running += expected
     assert compared == len(raw("torch_variants")) * len(branches) * len(architectures)
     assert 0 < running < compared

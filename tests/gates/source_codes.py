@@ -38,10 +38,11 @@ class CodeTaker:
 
 @dataclass
 class Module:
-    """One source file, with every node's parent and what its imports bind: name → dotted module."""
+    """One source file, with its nodes, every node's parent and what its imports bind: name → dotted module."""
 
     path: Path
     tree: ast.Module
+    nodes: list[ast.AST] = field(default_factory=list)
     parents: dict[ast.AST, ast.AST] = field(default_factory=dict)
     imported: dict[str, str] = field(default_factory=dict)
 
@@ -100,15 +101,17 @@ class SourceCodes:
     @staticmethod
     def _read(path: Path) -> Module:
         module = Module(path, ast.parse(path.read_text(encoding="utf-8")))
-        for parent in ast.walk(module.tree):
-            for child in ast.iter_child_nodes(parent):
+        module.nodes.append(module.tree)
+        for parent in module.nodes:  # which grows by each node's children
+            for child in _children(parent):
                 module.parents[child] = parent
+                module.nodes.append(child)
             if isinstance(parent, ast.ImportFrom) and parent.module is not None:
                 module.imported |= {item.asname or item.name: parent.module for item in parent.names}
         return module
 
     def _index(self, module: Module) -> None:
-        for node in ast.walk(module.tree):
+        for node in module.nodes:
             if isinstance(node, Function):
                 arguments = node.args
                 names = [item.arg for item in (*arguments.posonlyargs, *arguments.args)]
@@ -274,6 +277,15 @@ class SourceCodes:
 
     def _lost(self, module: Module, node: ast.expr) -> None:
         self.untraced.append(f"{module.place(node)}: {ast.unparse(node)}")
+
+
+def _children(node: ast.AST) -> Iterator[ast.AST]:
+    """A node's children, without those that hold nothing: operators, and whether a name is read or bound."""
+    for name in node._fields:
+        value = getattr(node, name, None)
+        for child in value if isinstance(value, list) else (value,):
+            if isinstance(child, ast.AST) and child._fields:
+                yield child
 
 
 def _means(module: Module, call: ast.Call, entry: CodeTaker) -> bool:
