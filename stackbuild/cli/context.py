@@ -30,11 +30,18 @@ class Project:
         return load_site_config(self.start)
 
     @cached_property
+    def store_root(self) -> Path:
+        """The store's folder, whether it is there or not."""
+        from stackbuild.store.store import default_root
+
+        return self.site.store or default_root()
+
+    @cached_property
     def store(self) -> Store:
         """The store of this user and site; it asks the site's layer cache for layers it has not."""
-        from stackbuild.store.store import Store, default_root
+        from stackbuild.store.store import Store
 
-        root = self.site.store or default_root()
+        root = self.store_root
         if self.site.layer_cache is None:
             return Store(root)
         from stackbuild.cli.output import talk

@@ -236,12 +236,26 @@ def _as_ours(error: Exception, *, verbose: bool) -> StackbuildError:
         return BuildError(
             f"The disk is full{f': {error.filename}' if error.filename else ''}.", code="disk-full"
         )
+    if isinstance(error, FileNotFoundError) and (vanished := _vanished(error)) is not None:
+        return vanished
     # A mistake in stackbuild itself says nothing of the image: "could not be judged".
     return NotJudgedError(
         f"This is a mistake in stackbuild itself: {type(error).__name__}: {error}",
         code="internal-error",
         do="" if verbose else "Run the same command with -v to see where, and report it.",
     )
+
+
+def _vanished(error: FileNotFoundError) -> StackbuildError | None:
+    """What is said of a missing file when it is one of the store here."""
+    from stackbuild.cli.context import project
+    from stackbuild.errors import StackbuildError
+    from stackbuild.store.vanished import store_vanished
+
+    try:
+        return store_vanished(error, [project().store_root])
+    except (StackbuildError, OSError):  # no folder to be in, or a site file that cannot be read
+        return None
 
 
 def _tell(message: str) -> None:

@@ -25,6 +25,7 @@ from stackbuild.nightly.own_stack import OwnStack
 from stackbuild.nightly.rounds import disk_is_full, run_rounds
 from stackbuild.progress import SilentObserver
 from stackbuild.spec.load import load_spec
+from stackbuild.store.vanished import store_vanished
 
 
 def night_id(started: datetime) -> str:
@@ -166,6 +167,11 @@ class _Run:
         except StackbuildError as error:
             notes.ended_by(error, notes.stack)
         except Exception as error:  # noqa: BLE001 - a mistake of stackbuild's in one stack is none of the others'
+            used = (stores_area(self.ground.store, self.options), self.ground.store.root)
+            vanished = store_vanished(error, used)
+            if vanished is not None:
+                notes.ended_by(vanished, notes.stack)
+                return
             notes.findings.append(_mistake(error, notes.stack))
             notes.outcomes.append("not-judged")
 

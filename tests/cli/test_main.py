@@ -2,16 +2,19 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import click
 import pytest
 
 from stackbuild.cli import main as main_module
+from stackbuild.cli.context import project
 from stackbuild.cli.main import COMMANDS, cli, run
 from stackbuild.cli.options import output_options
 from stackbuild.cli.output import write_result
@@ -225,6 +228,31 @@ def test_an_impatient_ctrl_c_does_not_stop_the_clean_up() -> None:
         assert process.wait(10) == 130
         assert process.stdout.read() == "cleaned\n"
         assert process.stderr.read() == "stackbuild: interrupted; nothing left behind\n"
+
+
+def test_a_store_that_was_removed_under_a_run_is_told_as_that(
+    command: Callable[[object], None], store_root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    @click.command("try")
+    @output_options
+    def try_(format_: str, output: Path | None, quiet: bool, verbose: bool) -> None:
+        store = project().store
+        shutil.rmtree(store.root)
+        store.add_stream([b"x"])
+
+    command(try_)
+    assert run(["try"]) == 5
+    said = capsys.readouterr().err
+    assert said.startswith(f"stackbuild: {store_root}: the store was removed while it was used\n")
+    assert said.endswith("[store-vanished]\n")
+
+
+def test_a_file_elsewhere_that_is_missing_is_none_of_the_store(
+    command: Callable[[object], None], store_root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command(raising(FileNotFoundError(2, "No such file or directory", "/elsewhere")))
+    assert run(["try"]) == 5
+    assert "[internal-error]" in capsys.readouterr().err
 
 
 def test_a_reader_that_goes_away_does_not_change_the_exit_code() -> None:

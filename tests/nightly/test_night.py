@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -87,6 +88,18 @@ def test_a_mistake_of_stackbuild_in_one_stack_is_told_and_stops_no_other(tmp_pat
     assert [finding.subject for finding in mistakes] == ["b", "c"]
     assert "KeyError" in mistakes[0].summary
     assert "test_night.py" in mistakes[0].details["traceback"]
+
+
+def test_a_store_that_was_removed_is_no_mistake_of_stackbuild(tmp_path: Path) -> None:
+    def keep(stack: str, _documents: Mapping[str, bytes]) -> Mapping[str, str]:
+        shutil.rmtree(tmp_path / "store")
+        return {}
+
+    night = _night(tmp_path, keep, "a", "b")
+    (finding,) = night.stacks[1].findings
+    assert (finding.code, str(finding.verdict)) == ("store-vanished", "ERROR")
+    assert str(tmp_path / "store") in finding.summary
+    assert night.stacks[1].outcome == "not-judged"
 
 
 def test_an_interrupt_ends_the_night_with_what_is_judged(tmp_path: Path) -> None:
