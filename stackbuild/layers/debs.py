@@ -21,6 +21,7 @@ from stackbuild.layers.debs_repository import (
     archive_name,
     exact_version,
     packages_index,
+    require_as_locked,
     unreadable,
 )
 from stackbuild.layers.interface import layer_key
@@ -93,6 +94,7 @@ class DebsMaker:
 
         Raises:
             BuildError: ``deb-removes-package``, ``deb-install-failed``, ``machine-secret``.
+            LockError: ``lock-invalid``: a file is another package than the lock says.
         """
         writer = LayerTarWriter(sink, tree, mirror=True)
         if not self.debs:
@@ -126,6 +128,8 @@ def _fill_cache(container: Container, debs: Sequence[LocalDeb], *, policy: bool)
     controls = fields.text.split("\0")
     if fields.exit_code != 0 or len(controls) != len(debs) + 1:
         raise unreadable(debs[min(len(controls), len(debs)) - 1][0], last_lines(controls[-1]))
+    for (deb, _), control in zip(debs, controls, strict=False):
+        require_as_locked(deb, control)
     index = packages_index(zip((deb for deb, _ in debs), controls, strict=False))
     put_files(container, [(f"{_ARCHIVES}/Packages", index.encode())])
 

@@ -11,7 +11,8 @@ import subprocess
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from stackbuild.errors import BuildError
+from stackbuild.deb822 import parse_stanzas
+from stackbuild.errors import BuildError, LockError
 from stackbuild.lock.model import LockedDeb
 from stackbuild.store.scratch import scratch_folder
 
@@ -27,6 +28,28 @@ def exact_version(deb: LockedDeb) -> str:
     """What ``apt-get install`` takes for exactly this version."""
     architecture = "" if deb.architecture == "all" else f":{deb.architecture}"
     return f"{deb.name}{architecture}={deb.version}"
+
+
+def require_as_locked(deb: LockedDeb, control: str) -> None:
+    """Refuse a deb whose own control fields say that it is another than the lock says.
+
+    Args:
+        deb: The row of the lock; the file has its hash.
+        control: The deb's control fields.
+
+    Raises:
+        LockError: ``lock-invalid``.
+    """
+    fields = next(iter(parse_stanzas(control)), {})
+    found = tuple(fields.get(name, "") for name in ("Package", "Version", "Architecture"))
+    if found != (deb.name, deb.version, deb.architecture):
+        raise LockError(
+            f"the lock calls {deb.name} {deb.version} for {deb.architecture} what is {found[0]} {found[1]} for {found[2]}; "
+            "was it edited by hand?",
+            code="lock-invalid",
+            where=deb.path,
+            do="Take back the lock that was committed, or lock again.",
+        )
 
 
 def packages_index(debs: Iterable[tuple[LockedDeb, str]]) -> str:
@@ -46,6 +69,7 @@ def read_control_fields(debs: Sequence[LocalDeb]) -> list[str]:
 
     Raises:
         BuildError: ``deb-unreadable``.
+        LockError: ``lock-invalid``: one is another than the lock says.
     """
     controls = []
     with scratch_folder() as scratch:
@@ -57,7 +81,9 @@ def read_control_fields(debs: Sequence[LocalDeb]) -> list[str]:
             )
             if done.returncode != 0:
                 raise unreadable(deb, done.stderr.decode(errors="replace"))
-            controls.append(done.stdout.decode(errors="surrogateescape"))
+            control = done.stdout.decode(errors="surrogateescape")
+            require_as_locked(deb, control)
+            controls.append(control)
     return controls
 
 

@@ -10,19 +10,21 @@ import errno
 import hashlib
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
 from stackbuild.errors import LockError
-from stackbuild.lock.model import BootstrapBaseLock, Lock, PlatformLock
+from stackbuild.lock.consistency import contradictions
+from stackbuild.lock.model import BaseLock, BootstrapBaseLock, ImageBaseLock, Lock, PlatformLock
 from stackbuild.output_file import replace_file
-from stackbuild.spec.model import StackSpec
+from stackbuild.spec.model import BootstrapBaseSpec, ImageBaseSpec, StackSpec
 from stackbuild.spec.requirements_input import lock_inputs_sha256
 
 SCHEMA = 1
+INVALID = "lock-invalid"
 _CONFLICT_ENDS = ("<<<<<<< ", ">>>>>>> ")
 _CONFLICT_MIDDLE = "======="
 _SHOWN_PROBLEMS = 5
@@ -137,7 +139,36 @@ def staleness(lock: Lock, spec: StackSpec, spec_dir: Path) -> str:
         return f"it has no inputs for {', '.join(missing)}"
     if lock.spec_sha256 != lock_inputs_sha256(spec, spec_dir):
         return "the spec, or a requirements file that it reads, has changed since"
+    for platform in spec.platforms:
+        if why := _other_base(lock.platforms[platform].base, spec.base):
+            return f"its base for {platform} is {why}"
     return ""
+
+
+def _other_base(base: BaseLock, spec: ImageBaseSpec | BootstrapBaseSpec | None) -> str:
+    """What the locked base is where the spec asks for another; the spec's hash does not tell an edited lock."""
+    if isinstance(spec, ImageBaseSpec):
+        if not isinstance(base, ImageBaseLock):
+            return f"{base.distribution} {base.suite}, and the spec's is {spec.image}:{spec.tag}"
+        if base.tag != spec.tag or not _same_repository(base.image, spec.image):
+            return f"{base.image}:{base.tag}, and the spec's is {spec.image}:{spec.tag}"
+        if spec.digest not in (None, base.index_digest, base.platform_digest):
+            return f"{base.index_digest}, and the spec's is {spec.digest}"
+    if isinstance(spec, BootstrapBaseSpec):
+        if isinstance(base, ImageBaseLock):
+            return f"{base.image}:{base.tag}, and the spec's is {spec.bootstrap} {spec.suite}"
+        if (base.distribution, base.suite) != (spec.bootstrap, spec.suite):
+            return f"{base.distribution} {base.suite}, and the spec's is {spec.bootstrap} {spec.suite}"
+    return ""
+
+
+def _same_repository(one: str, other: str) -> bool:
+    if one == other:
+        return True
+    # Imported here: mostly they are spelled the same.
+    from stackbuild.registry.reference import parse_repository
+
+    return parse_repository(one) == parse_repository(other)
 
 
 def require_current(lock: Lock, spec: StackSpec, spec_dir: Path, path: Path) -> None:
@@ -162,18 +193,16 @@ def _parse(text: str, path: Path, again: str) -> Lock:
     except json.JSONDecodeError as error:
         raise LockError(
             f"the lock is not valid JSON: {error.msg} at line {error.lineno}, column {error.colno}",
-            code="lock-invalid",
+            code=INVALID,
             where=str(path),
             do=_restored(path),
         ) from error
     except ValueError as error:
-        raise LockError(
-            f"the lock is not valid: {error}", code="lock-invalid", where=str(path), do=again
-        ) from error
+        raise LockError(f"the lock is not valid: {error}", code=INVALID, where=str(path), do=again) from error
     if not isinstance(data, dict) or "schema" not in data or "stack" not in data:
         raise LockError(
             "this is JSON, but not a lock of stackbuild: it has no 'schema' and 'stack'",
-            code="lock-invalid",
+            code=INVALID,
             where=str(path),
             do=f"Another tool's lock goes into the spec's 'packages' as `from:`. {again}",
         )
@@ -186,21 +215,33 @@ def _parse(text: str, path: Path, again: str) -> Lock:
             do="Install the version of stackbuild that wrote it, or lock again with this one.",
         )
     try:
-        return Lock.model_validate(data)
+        lock = Lock.model_validate(data)
     except ValidationError as error:
         problems = [
             f"{'.'.join(str(part) for part in problem['loc'])}: {problem['msg']}"
             for problem in error.errors(include_url=False)
         ]
-        more = len(problems) - _SHOWN_PROBLEMS
-        shown = [*problems[:_SHOWN_PROBLEMS], *([f"and {more} more"] if more > 0 else [])]
         raise LockError(
             "the lock does not have the form of a lock; was it edited by hand?",
-            code="lock-invalid",
+            code=INVALID,
             where=str(path),
             do=_restored(path),
-            detail="\n".join(shown),
+            detail=_first(problems),
         ) from error
+    if problems := contradictions(lock):
+        raise LockError(
+            f"the lock contradicts itself ({problems[0]}); was it edited by hand?",
+            code=INVALID,
+            where=str(path),
+            do=_restored(path),
+            detail=_first(problems[1:]),
+        )
+    return lock
+
+
+def _first(problems: Sequence[str]) -> str:
+    more = len(problems) - _SHOWN_PROBLEMS
+    return "\n".join([*problems[:_SHOWN_PROBLEMS], *([f"and {more} more"] if more > 0 else [])])
 
 
 def _restored(path: Path) -> str:

@@ -18,7 +18,8 @@ from stackbuild.errors import LockError, NotJudgedError
 from stackbuild.progress import Observer
 from stackbuild.resolution.debs.apt_sources import AptRepository
 from stackbuild.store.fetch import FetchRequest, fetch_all
-from stackbuild.store.http import HttpClient, RefusedError, TransferError, next_step
+from stackbuild.store.http import HttpClient
+from stackbuild.store.retry import RefusedError, TransferError, next_step
 from stackbuild.store.store import Store
 
 # Ubuntu's largest list is about 70 MB; beyond this one is no list but a bomb.

@@ -9,6 +9,7 @@ from stackbuild.annotate.image_reference import split_reference
 from stackbuild.compat.contents import environment_of
 from stackbuild.errors import LockError, NotJudgedError, StackbuildError
 from stackbuild.findings import Finding, Verdict
+from stackbuild.lock.file import INVALID
 from stackbuild.lock.model import ImageBaseLock
 from stackbuild.nightly.outcome import finding_of_error
 from stackbuild.registry.client import RegistryClient, ResolvedImage
@@ -42,9 +43,44 @@ def check_image_base(
             return (finding_of_error(error, subject=where),)
         served = _still_served(client, base.image, base.platform_digest)
         return (finding_of_error(error, subject=where, details={"locked-digest-served": served}),)
-    if now.index_digest == base.index_digest:
-        return (_served(where, f"{where} is still {base.index_digest[:19]}…", now),)
-    return tuple(_moved(base, platform, now, client, pinned=pinned))
+    if now.index_digest != base.index_digest:
+        return tuple(_moved(base, platform, now, client, pinned=pinned))
+    wrong = _wrongly_locked(base, platform, now, client)
+    if wrong:
+        return (_invalid(where, wrong, now),)
+    return (_served(where, f"{where} is still {base.index_digest[:19]}…", now),)
+
+
+def _wrongly_locked(
+    base: ImageBaseLock, platform: Platform, now: ResolvedImage, client: RegistryClient
+) -> str:
+    """Where the lock says another thing of a base than the base that it names; empty when nowhere.
+
+    Asked of the configuration alone, which lies under its digest: registries count manifests as pulls.
+    """
+    served = now.platforms.get(platform)
+    if served != base.platform_digest:
+        return f"base.platform-digest: its index has {served or 'nothing'} for {platform}, and {base.platform_digest} is locked"
+    try:
+        config = client.config(base.image, base.config_digest)
+    except LockError:
+        return f"base.config-digest: the registry has no {base.config_digest}"
+    if tuple(config.get("rootfs", {}).get("diff_ids", ())) != base.diff_ids:
+        return "base.diff-ids: its configuration has other layers"
+    said = {key: value for key, value in config.items() if key not in ("rootfs", "history")}
+    other = sorted(key for key in {*said, *base.config} if said.get(key) != base.config.get(key))
+    return f"base.config: its configuration has another {other[0]}" if other else ""
+
+
+def _invalid(where: str, wrong: str, now: ResolvedImage) -> Finding:
+    return Finding(
+        code=INVALID,
+        verdict=Verdict.FAIL,
+        subject=where,
+        summary=f"The lock says of {where} what is not so ({wrong}); was it edited by hand?",
+        next_step="Take back the lock that was committed, or lock again.",
+        details={"index-digest": now.index_digest},
+    )
 
 
 def check_external_image(

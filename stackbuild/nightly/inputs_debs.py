@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from stackbuild.counting import counted, share
 from stackbuild.errors import NotJudgedError, StackbuildError
 from stackbuild.findings import Finding, Verdict
+from stackbuild.lock.file import INVALID
 from stackbuild.lock.model import LockedDeb, PlatformLock
 from stackbuild.nightly.inputs_apt_lists import ListedDeb
 from stackbuild.nightly.inputs_deb_lists import DebLists, all_debs
@@ -18,8 +19,9 @@ from stackbuild.nightly.outcome import finding_of_error
 from stackbuild.resolution.debs.apt_sources import repository_uris
 from stackbuild.resolution.debs.deb_files import SUPERSEDED, deb_candidates
 from stackbuild.site_config import SiteConfig
-from stackbuild.store.http import HttpClient, RefusedError, TransferError, next_step
+from stackbuild.store.http import HttpClient
 from stackbuild.store.parallel import in_parallel
+from stackbuild.store.retry import RefusedError, TransferError, next_step
 
 _AT_A_TIME = 8
 
@@ -93,6 +95,11 @@ class DebCheck:
         candidates = deb_candidates(deb, self._uris, created=created, snapshot=self._site.snapshot)
         if same:
             return self._with_archived(_changed(deb, same[0]), deb, candidates)
+        renamed = next(
+            (found for found in self._lists.listed.get(deb.name, ()) if found.sha256 == deb.sha256), None
+        )
+        if renamed is not None and renamed.repository == deb.repository:
+            return _misnamed(deb, renamed)
         failure = self._lists.failed.get(deb.repository)
         if isinstance(failure, NotJudgedError):
             return failure
@@ -161,6 +168,20 @@ def _changed(deb: LockedDeb, listed: ListedDeb) -> Finding:
         f"locked sha256 {deb.sha256}.",
         next_step="Find out who changed it before anything is built from it. Only if the new file is wanted, lock"
         f" again with --upgrade {deb.name}.",
+        details={"repository": deb.repository, "path": deb.path},
+    )
+
+
+def _misnamed(deb: LockedDeb, listed: ListedDeb) -> Finding:
+    return Finding(
+        code=INVALID,
+        verdict=Verdict.FAIL,
+        subject=_name(deb),
+        measured=f"{listed.name} {listed.version} for {listed.architecture}",
+        required=f"{_name(deb)} for {deb.architecture}",
+        summary=f"The lock calls {_name(deb)} for {deb.architecture} what the repository {deb.repository} has as "
+        f"{listed.version} for {listed.architecture}; was it edited by hand?",
+        next_step="Take back the lock that was committed, or lock again.",
         details={"repository": deb.repository, "path": deb.path},
     )
 

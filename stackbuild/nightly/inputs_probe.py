@@ -8,7 +8,8 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from stackbuild.progress import Observer
-from stackbuild.store.http import HttpClient, RefusedError, TransferError
+from stackbuild.store.http import HttpClient
+from stackbuild.store.retry import RefusedError, TransferError
 
 # 403 is not among them: an object store may mean by it that there is no such file, and a proxy that it lets
 # nobody through. Nothing is called gone on that word alone.

@@ -24,8 +24,9 @@ from stackbuild.resolution.wheels.index_page import IndexFile
 from stackbuild.resolution.wheels.index_sources import URL_INDEX, Indexes, denied, unreachable
 from stackbuild.site_config import SiteConfig
 from stackbuild.spec.model import Platform
-from stackbuild.store.http import HttpClient, RefusedError, TransferError
+from stackbuild.store.http import HttpClient
 from stackbuild.store.parallel import in_parallel
+from stackbuild.store.retry import RefusedError, TransferError
 
 _AT_A_TIME = 8
 # Pages of one index that may fail before it counts as down, and is asked no more tonight.

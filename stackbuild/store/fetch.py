@@ -18,14 +18,21 @@ from urllib.parse import unquote, urlsplit
 from stackbuild.errors import BuildError, LockError, NotJudgedError, StackbuildError
 from stackbuild.progress import Observer
 from stackbuild.store.download import Download, Measured, growing_file
-from stackbuild.store.http import HttpClient, RefusedError, TransferError, next_step
+from stackbuild.store.http import HttpClient
 from stackbuild.store.parallel import in_parallel
+from stackbuild.store.retry import RefusedError, TransferError, next_step
 from stackbuild.store.store import CHUNK, Store
 
 # How many whole transfers with a wrong hash are looked at before the line is called unreliable.
 _WHOLE_TRIES = 4
 # A changed file outweighs a bad line, and that a file that is nowhere.
-_GRAVEST_FIRST = ("artifact-changed", "transfer-corrupt", "index-unreachable", "index-rate-limited")
+_GRAVEST_FIRST = (
+    "lock-invalid",
+    "artifact-changed",
+    "transfer-corrupt",
+    "index-unreachable",
+    "index-rate-limited",
+)
 
 
 @dataclass(frozen=True)
@@ -86,7 +93,8 @@ def fetch_all(
         http: The client; a default one when None.
 
     Raises:
-        LockError: A file was changed (``artifact-changed``) or no candidate has it (its ``not_found_code``).
+        LockError: A file was changed (``artifact-changed``), is not as large as its hash says (``lock-invalid``), or
+            no candidate has it (its ``not_found_code``).
         NotJudgedError: A line that garbles (``transfer-corrupt``), or a server that is down
             (``index-unreachable``) or limiting (``index-rate-limited``).
         BuildError: The disk is full (``disk-full``).
@@ -144,6 +152,8 @@ class _Fetch:
             got = self.store.add_stream(self._advancing(iter(lambda: source.read(CHUNK), b""), total))
         if request.sha256 not in (None, got):
             raise self._changed(str(path), Measured(got, total))
+        if request.sha256 is not None and request.size not in (None, total):
+            raise self._other_size(Measured(got, total))
         there = self.store.blob(got)
         if there is None:
             raise BuildError("a file that was just written is gone", code="store-damaged", where=request.name)
@@ -186,6 +196,8 @@ class _Fetch:
                 raise self._unreachable(download.url, error) from error
             if wanted in (None, got.sha256) and request.size in (None, got.size):
                 return self.store.adopt(download.partial, got.sha256)
+            if request.sha256 == got.sha256:
+                raise self._other_size(got)
             wrong.append(got)
             changed = classify_wrong_transfers(wrong, request.size) == "artifact-changed"
             if changed and request.sha256 is None:
@@ -211,6 +223,16 @@ class _Fetch:
             where=without_credentials(where),
             detail=f"locked: {self._wanted()}\nfound:  sha256 {got.sha256} ({got.size} bytes)",
             do="Find out who changed it. Only if the new file is wanted, lock again with --upgrade.",
+        )
+
+    def _other_size(self, got: Measured) -> LockError:
+        """The hash is right, so the file is; what is asked for contradicts itself."""
+        return LockError(
+            f"{self.request.name} has the locked sha256 and {got.size} bytes, and the lock says {self.request.size}; was "
+            "it edited by hand?",
+            code="lock-invalid",
+            where=self.request.name,
+            do="Take back the lock that was committed, or lock again.",
         )
 
     def _corrupt(self, where: str, wrong: Sequence[Measured]) -> NotJudgedError:

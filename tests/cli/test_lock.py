@@ -11,7 +11,7 @@ from stackbuild.cli.main import run
 from stackbuild.lock.file import write_lock
 from stackbuild.spec.load import load_spec
 from stackbuild.spec.requirements_input import lock_inputs_sha256
-from tests.lock.examples import lock
+from tests.lock.examples import bootstrap_base, deb, lock, platform_lock
 
 SPEC = """\
 schema: 1
@@ -36,7 +36,9 @@ def stacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def _lock(stacks: Path) -> None:
     loaded = load_spec(stacks / "example.yaml")
-    write_lock(stacks / "example.lock", lock(spec_sha256=lock_inputs_sha256(loaded.spec, loaded.folder)))
+    sha256 = lock_inputs_sha256(loaded.spec, loaded.folder)
+    platforms = {"linux/amd64": platform_lock(base=bootstrap_base(deb("apt")))}
+    write_lock(stacks / "example.lock", lock(spec_sha256=sha256, platforms=platforms))
 
 
 def test_check_of_a_current_lock(stacks: Path, capfd: pytest.CaptureFixture[str]) -> None:

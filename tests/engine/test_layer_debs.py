@@ -158,6 +158,17 @@ def test_what_scripts_do_is_mirrored_but_for_the_declared_noise(
     assert shown.splitlines() == ["20-new", "1:2.0"]
 
 
+def test_a_version_that_was_edited_in_the_lock_is_told_as_that(
+    engine: Engine, debian_base: DebianBase, tmp_path: Path
+) -> None:
+    deb, path = lock_deb(make_deb(tmp_path, "ours", "1.0"))
+    edited = deb.model_copy(update={"version": "1.1"})
+    maker = DebsMaker(engine, debian_base.image, ("sha256:base",), ((edited, path),))
+    with pytest.raises(LockError, match=r"the lock calls ours 1\.1 for all what is ours 1\.0") as caught:
+        maker.make(io.BytesIO(), debian_base.tree)
+    assert caught.value.code == "lock-invalid"
+
+
 def test_a_deb_that_removes_another_is_refused_by_name(
     engine: Engine, debian_base: DebianBase, tmp_path: Path
 ) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from stackbuild.errors import BuildError
+from stackbuild.errors import BuildError, LockError
 from stackbuild.layers.debs_repository import (
     archive_name,
     exact_version,
@@ -51,6 +51,25 @@ def test_a_file_that_is_no_deb_is_named(tmp_path: Path) -> None:
     with pytest.raises(BuildError, match="good 1 cannot be read") as caught:
         read_control_fields([(deb, path)])
     assert caught.value.code == "deb-unreadable"
+
+
+@pytest.mark.parametrize(
+    ("edited", "told"),
+    [
+        ({"version": "2"}, "the lock calls good 2 for all what is good 1 for all"),
+        ({"name": "better"}, "the lock calls better 1 for all what is good 1 for all"),
+        ({"architecture": "amd64"}, "the lock calls good 1 for amd64 what is good 1 for all"),
+    ],
+)
+def test_a_lock_that_calls_a_deb_something_else_is_at_fault(
+    edited: dict[str, str], told: str, tmp_path: Path
+) -> None:
+    deb, path = lock_deb(make_deb(tmp_path, "good", "1"))
+    with pytest.raises(LockError) as caught:
+        read_control_fields([(deb.model_copy(update=edited), path)])
+    assert caught.value.code == "lock-invalid"
+    assert told in caught.value.what
+    assert "Take back the lock" in caught.value.do
 
 
 def test_an_interrupt_leaves_no_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

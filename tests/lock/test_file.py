@@ -10,11 +10,11 @@ import pytest
 
 from stackbuild.errors import ExitCode, LockError
 from stackbuild.lock.file import is_stale, lock_bytes, read_lock, staleness, write_lock
-from stackbuild.lock.model import Lock
+from stackbuild.lock.model import BaseLock, Lock
 from stackbuild.lock.path import lock_path
 from stackbuild.spec.model import StackSpec
 from stackbuild.spec.requirements_input import lock_inputs_sha256
-from tests.lock.examples import bootstrap_base, deb, lock, platform_lock, wheel
+from tests.lock.examples import bootstrap_base, deb, digest, image_base, lock, platform_lock, wheel
 
 
 def _spec(**changes: object) -> StackSpec:
@@ -29,7 +29,8 @@ def _spec(**changes: object) -> StackSpec:
 
 
 def _current_lock(spec: StackSpec, spec_dir: Path) -> Lock:
-    return lock(spec_sha256=lock_inputs_sha256(spec, spec_dir))
+    platforms = {"linux/amd64": platform_lock(base=bootstrap_base(deb("apt")))}
+    return lock(spec_sha256=lock_inputs_sha256(spec, spec_dir), platforms=platforms)
 
 
 def test_a_lock_reads_back_as_it_was_written(tmp_path: Path) -> None:
@@ -195,6 +196,34 @@ def test_a_new_platform_makes_the_lock_stale(tmp_path: Path) -> None:
 def test_another_stacks_lock_is_stale(tmp_path: Path) -> None:
     current = _current_lock(_spec(), tmp_path)
     assert "'example'" in staleness(current, _spec(name="renamed"), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("base", "asked", "why"),
+    [
+        (image_base(), {"bootstrap": "debian", "suite": "bookworm"}, "nvidia/cuda:13.0.3-base-ubuntu24.04, and"),
+        (bootstrap_base(), {"bootstrap": "debian", "suite": "trixie"}, "debian bookworm, and the spec's is debian trixie"),
+        (bootstrap_base(), {"image": "nvidia/cuda", "tag": "1"}, "debian bookworm, and the spec's is nvidia/cuda:1"),
+        (image_base(), {"image": "nvidia/cuda", "tag": "1"}, "and the spec's is nvidia/cuda:1"),
+        (image_base(), {"image": "other/cuda", "tag": image_base().tag}, "and the spec's is other/cuda:13"),
+        (
+            image_base(),
+            {"image": "nvidia/cuda", "tag": image_base().tag, "digest": digest("9")},
+            f"{digest('a')}, and the spec's is {digest('9')}",
+        ),
+        (image_base(), {"image": "docker.io/nvidia/cuda", "tag": image_base().tag, "digest": digest("a")}, ""),
+    ],
+)  # fmt: skip
+def test_a_lock_of_another_base_than_the_specs_is_stale(
+    base: BaseLock, asked: dict[str, str], why: str, tmp_path: Path
+) -> None:
+    spec = _spec(base=asked)
+    current = lock(
+        spec_sha256=lock_inputs_sha256(spec, tmp_path), platforms={"linux/amd64": platform_lock(base=base)}
+    )
+    told = staleness(current, spec, tmp_path)
+    assert why in told
+    assert bool(told) is bool(why)
 
 
 def test_a_pipe_in_the_place_of_a_lock_is_told_and_not_waited_for(tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ from stackbuild.facts.tables import Facts
 from stackbuild.nightly.ground import Ground
 from stackbuild.progress import SilentObserver
 from stackbuild.site_config import SiteConfig
-from stackbuild.store.http import TransferError
 from stackbuild.store.outages import Outages
+from stackbuild.store.retry import TransferError
 from stackbuild.store.store import Store
 from tests.support.loopback import LoopbackServer, Misbehaviour, Response
 

@@ -16,7 +16,8 @@ from stackbuild.errors import BuildError, LockError, NotJudgedError, StackbuildE
 from stackbuild.progress import SilentObserver
 from stackbuild.store.download import Measured, growing_file
 from stackbuild.store.fetch import FetchRequest, classify_wrong_transfers, fetch_all
-from stackbuild.store.http import HttpClient, RetryPolicy
+from stackbuild.store.http import HttpClient
+from stackbuild.store.retry import RetryPolicy
 from stackbuild.store.store import Store
 from tests.support.loopback import LoopbackServer, Misbehaviour, Request, Response
 
@@ -253,6 +254,20 @@ def test_local_files(server: LoopbackServer, store: Store, tmp_path: Path) -> No
         store.evict(max_bytes=None)
     source.write_bytes(b"changed")
     assert failure(store, request(server, candidates=(str(source),))).code == "artifact-changed"
+
+
+@pytest.mark.parametrize("size", [len(CONTENT) - 1, len(CONTENT) + 1])
+def test_a_right_hash_with_another_size_is_a_lock_at_fault(
+    size: int, server: LoopbackServer, store: Store, tmp_path: Path
+) -> None:
+    local = tmp_path / "a.whl"
+    local.write_bytes(CONTENT)
+    for asked in (request(server, size=size), request(server, size=size, candidates=(str(local),))):
+        with pytest.raises(LockError) as caught:
+            fetch(store, asked)
+        assert caught.value.code == "lock-invalid"
+        assert f"{len(CONTENT)} bytes, and the lock says {size}" in caught.value.what
+    assert len(server.requests) == 1, "it says so at once"
 
 
 def test_credentials_are_never_shown(store: Store) -> None:

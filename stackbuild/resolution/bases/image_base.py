@@ -81,7 +81,7 @@ def ensure_image_base(
     """Have the engine hold a locked base, pulled where it is missing.
 
     Raises:
-        LockError: ``base-content-mismatch``, ``no-such-image``.
+        LockError: ``base-content-mismatch``, ``no-such-image``; ``lock-invalid``: the lock's digests are of two images.
         NotJudgedError: ``registry-rate-limited``, ``registry-denied``, ``registry-unreachable``.
     """
     reference = image_base_reference(base, site)
@@ -89,6 +89,13 @@ def ensure_image_base(
     if image is None:
         observer.stage("base", f"pull {reference}")
         image = engine.pull(reference, platform=platform, observer=observer)
+    if image.id != base.config_digest and not engine.info().containerd_store:
+        raise LockError(
+            f"the base's configuration is {image.id}, and {base.config_digest} is locked; was the lock edited by hand?",
+            code="lock-invalid",
+            where=reference,
+            do="Take back the lock that was committed, or lock again.",
+        )
     if image.diff_ids != base.diff_ids:
         raise LockError(
             "the engine's copy of the base has other layers than the lock",

@@ -26,7 +26,8 @@ from stackbuild.resolution.wheels.locking import WheelsResult, lock_wheels
 from stackbuild.site_config import IndexLocation, SiteConfig
 from stackbuild.spec.load import LoadedSpec, load_spec
 from stackbuild.spec.model import ImageBaseSpec
-from stackbuild.store.http import HttpClient, RetryPolicy
+from stackbuild.store.http import HttpClient
+from stackbuild.store.retry import RetryPolicy
 from stackbuild.store.store import Store
 from tests.registry.memory_registry import MemoryRegistry
 from tests.support.debs import AptRepository, make_deb

@@ -14,7 +14,8 @@ from stackbuild.errors import LockError, NotJudgedError
 from stackbuild.nightly.inputs_apt_lists import AptLists, ListedDeb
 from stackbuild.progress import SilentObserver
 from stackbuild.resolution.debs.apt_sources import AptRepository
-from stackbuild.store.http import HttpClient, RetryPolicy
+from stackbuild.store.http import HttpClient
+from stackbuild.store.retry import RetryPolicy
 from stackbuild.store.store import Store
 from tests.support.loopback import LoopbackServer, Request, Response
 

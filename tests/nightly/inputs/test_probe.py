@@ -9,7 +9,8 @@ import pytest
 
 from stackbuild.nightly.inputs_probe import Probe
 from stackbuild.progress import SilentObserver
-from stackbuild.store.http import HttpClient, RefusedError, RetryPolicy, TransferError
+from stackbuild.store.http import HttpClient
+from stackbuild.store.retry import RefusedError, RetryPolicy, TransferError
 from tests.support.loopback import LoopbackServer, Misbehaviour, Response
 
 CONTENT = b"0123456789"
