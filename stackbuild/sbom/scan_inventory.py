@@ -203,16 +203,23 @@ class _ScanInventory:
 
 
 def missing_metadata(scan: Scan) -> dict[str, tuple[str, ...]]:
-    """Importable modules that no distribution's metadata names, by environment; none for Debian's own folders."""
+    """Importable modules that no distribution's metadata names and no rpm brings; none for Debian's own folders."""
     named = {canonicalize_name(item.name) for item in scan.python.distributions}
     found = {
         environment.path: tuple(
-            name for name in environment.unowned if canonicalize_name(name.partition(".")[0]) not in named
+            name
+            for name in environment.unowned
+            if canonicalize_name(name.partition(".")[0]) not in named
+            and not _is_of_rpm(f"{environment.path}/{name}", scan)
         )
         for environment in scan.python.environments
         if not environment.path.startswith("usr/lib/python3/")
     }
     return {path: names for path, names in found.items() if names}
+
+
+def _is_of_rpm(module: str, scan: Scan) -> bool:
+    return any(scan.rpm_files.packages_of(path) for path in (module, f"{module}/__init__.py"))
 
 
 def _record_of(package: SystemPackage, scan: Scan) -> str:

@@ -20,6 +20,7 @@ from tests.drift.images import OS, SITE, archive, compared, deb, dist, of_layers
 from tests.drift.test_noise import CODE, compiled
 from tests.support.elf import make_elf
 from tests.support.layer_tars import Content, layer_tar
+from tests.support.rpm_databases import rpm, rpm_database
 
 
 def changes(drift: Drift) -> dict[str, tuple[str, tuple[str, ...]]]:
@@ -230,6 +231,37 @@ def test_a_folder_is_of_the_only_package_that_lists_it(tmp_path: Path) -> None:
     owners = {file.path[1:]: (file.owner, file.kind) for file in compared(before, after).files}
     named = ("", "tool 1.0", "thing 1.0", "thing 1.0")
     assert owners == {path: (owner, "directory") for path, owner in zip(folders, named, strict=True)}
+
+
+def test_files_of_rpms_are_told_with_their_package_and_replaced_ones_are_packages(tmp_path: Path) -> None:
+    """What a package names and others write (%ghost) does not make it another."""
+    before: dict[str, Content] = {
+        "lib64": "-> usr/lib64",
+        "usr/lib64": None,
+        "usr/lib64/liba.so.1": make_elf(soname="liba.so.1"),
+        "usr/share/shared": "1",
+        "var/lib/a/state": "1",
+        "srv/loose": "1",
+        "usr/lib/sysimage/rpm/rpmdb.sqlite": rpm_database(
+            rpm("liba", "2", files=["/lib64/liba.so.1", "/usr/share/shared"], ghosts=["/var/lib/a/state"]),
+            rpm("other", "1", files=["/usr/share/shared"]),
+        ),
+    }
+    after = {
+        **before,
+        "usr/lib64/liba.so.1": make_elf(soname="liba.so.1", needed=["libc.so.6"]),
+        **dict.fromkeys(("usr/share/shared", "var/lib/a/state", "srv/loose"), "2"),
+    }
+    drift = of_layers(tmp_path, [before], [after])
+    assert {file.path: file.owner for file in drift.files} == {
+        "/srv/loose": "",
+        "/usr/lib64/liba.so.1": "liba 2-1",
+        "/usr/share/shared": "",
+        "/var/lib/a/state": "",
+    }
+    assert [(item.kind, item.name, item.after) for item in drift.packages] == [
+        ("rpm", "liba", "2-1; 1 of its files differs")
+    ]
 
 
 def test_configuration_and_entry_points_do_not_make_a_package_another(tmp_path: Path) -> None:

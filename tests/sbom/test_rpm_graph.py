@@ -82,12 +82,31 @@ def test_the_layer_of_an_rpm_is_the_one_that_installed_it() -> None:
         assert place == {"location": f"/{path}", "additionalContext": f"layer {layer}"}
 
 
+def test_modules_that_an_rpm_brings_are_no_modules_of_nobodys() -> None:
+    site = "usr/lib/python3.9/site-packages"
+    found = written(
+        {
+            **OS,
+            site: None,
+            f"{site}/dnf/__init__.py": "",
+            f"{site}/six.py": "",
+            f"{site}/mine.py": "",
+            "var/lib/rpm/rpmdb.sqlite": rpm_database(
+                rpm("python3-dnf", files=[f"/{site}/dnf/__init__.py", f"/{site}/six.py"])
+            ),
+        }
+    )
+    said = [entry["value"] for entry in found["metadata"]["properties"]]
+    assert f"Modules in /{site} without metadata, not listed as components: mine.py." in said
+
+
 @pytest.mark.parametrize(
     ("requires", "expected"),
     [
         ("libx.so.1(X_2)(64bit)", {"x"}),
         ("libx.so.1(X_3)(64bit)", set()),
         ("/usr/share/x", {"x"}),
+        ("/usr/bin/alternative", {"y"}),
         ("virtual", {"x"}),
         ("virtual >= 2", {"y"}),
         ("virtual = 3", set()),
@@ -123,14 +142,15 @@ def test_requirements(requires: str, expected: set[str]) -> None:
     found = of_database(
         rpm("app", requires=[requires], provides=["config(app) = 1-1"]),
         rpm("x", provides=["libx.so.1(X_2)(64bit)", "virtual = 1"], files=["/usr/share/x"]),
-        rpm("y", provides=["virtual = 2"]),
+        rpm("y", provides=["virtual = 2"], ghosts=["/usr/bin/alternative"]),
     )
     assert needs(found, "app") == expected
 
 
 def test_conditions_that_cannot_be_read_and_damaged_entries_are_told() -> None:
     broken = rpm("broken", requires=["(a and"])
-    damaged = rpm("damaged", files=["/a"])[:-2] + b"\0\x09"  # its one file lies in a folder that is not there
+    whole = rpm("damaged", files=["/a"])
+    damaged = whole[:-8] + b"\0\0\0\x09" + whole[-4:]  # its one file lies in a tenth folder
     found = of_database(broken, damaged)
     said = [entry["value"] for entry in found["metadata"]["properties"]]
     assert "1 condition of rpms could not be read, and what they lead to is left out." in said

@@ -100,6 +100,23 @@ def test_bytes_are_told_by_rpm_and_links_of_the_merged_usr_are_followed():
     assert [scan.packages[number].name for number in scan.rpm_files.packages_of("bin/sh")] == ["a"]
 
 
+def test_what_a_package_names_and_does_not_bring_is_not_its_own_content():
+    scan = scanned(
+        {
+            "usr/bin/ld": "-> ld.bfd",
+            "usr/bin/ld.bfd": b"x" * 5,
+            "var/cache/a": b"x" * 10,
+            "var/lib/rpm/rpmdb.sqlite": rpm_database(
+                rpm("a", files=["/usr/bin/ld.bfd"], ghosts=["/usr/bin/ld", "/var/cache/a"])
+            ),
+        }
+    )
+    assert scan.rpm_files.owner("usr/bin/ld.bfd") == 0
+    assert scan.rpm_files.owner("var/cache/a") is None
+    assert scan.owners["a 1-1"] == 5
+    assert scan.rpm_files.packages_of("usr/bin/ld") == [0]
+
+
 def test_a_file_that_two_architectures_of_one_package_bring_is_that_packages():
     both = [rpm("a", architecture=name, files=["/usr/share/doc/a"]) for name in ("i686", "x86_64")]
     scan = scanned({"var/lib/rpm/rpmdb.sqlite": rpm_database(*both), "usr/share/doc/a": "text"})
@@ -138,6 +155,7 @@ def test_paths_of_packages_from_before_rpm_4_are_read():
         {1117: ["a"], 1116: [0]},
         {1117: ["a"], 1118: ["/"]},
         {1117: 3, 1118: ["/"], 1116: [0]},
+        {1117: ["a"], 1118: ["/"], 1116: [0], 1037: [0, 0]},
         {1049: ["a", "b"], 1048: [0], 1050: ["", ""]},
         {1049: ["a"], 1048: [0]},
         {1047: ["a"], 1112: ["0"], 1113: [""]},

@@ -38,6 +38,7 @@ def rpm(
     requires: Iterable[str] = (),
     provides: Iterable[str] = (),
     files: Iterable[str] = (),
+    ghosts: Iterable[str] = (),
     architecture: str = "x86_64",
 ) -> bytes:
     """The header of a package; requirements and what it provides as rpm prints them, files with leading slash."""
@@ -49,11 +50,13 @@ def rpm(
                 tag: [row[place] for row in rows]  # type: ignore[misc] # names, flags, versions
                 for place, tag in enumerate(numbers)
             }
-    listed = [path.rpartition("/") for path in files]
+    brought, written = [*files], [*ghosts]
+    listed = [path.rpartition("/") for path in (*brought, *written)]
     if listed:
         folders = sorted({f"{folder}/" for folder, _, _ in listed})
         tags |= {1117: [name for _, _, name in listed], 1118: folders}
         tags[1116] = [folders.index(f"{folder}/") for folder, _, _ in listed]
+        tags[1037] = [0] * len(brought) + [64] * len(written)
     return rpm_header(tags)
 
 

@@ -46,6 +46,7 @@ class SystemPackage:
         module: Of rpm, the module it was built for; empty for none.
         files: Of rpm, folder without slashes around it → names in it; None where the database does not say, or
             cannot be read: then dependencies are not known either.
+        ghosts: Of rpm, the same of files that are its own and not brought by it: logs, caches, alternatives.
     """
 
     kind: str
@@ -61,6 +62,7 @@ class SystemPackage:
     provides: str = ""
     module: str = ""
     files: Mapping[str, Sequence[str]] | None = field(default=None, compare=False, repr=False)
+    ghosts: Mapping[str, Sequence[str]] = field(default_factory=dict, compare=False, repr=False)
 
 
 def os_release(files: ImageFiles) -> OsRelease:

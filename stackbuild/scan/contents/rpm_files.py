@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from stackbuild.scan.contents.packages import SystemPackage
 from stackbuild.scan.image_files import ImageFiles
@@ -23,34 +23,43 @@ class RpmFiles:
         self._packages = packages
         self._files = files
         self._real: dict[str, str] = {}
-        self._by_folder: dict[str, dict[str, list[int]]] = {}
+        self._brought: dict[str, dict[str, list[int]]] = {}
+        self._ghosts: dict[str, dict[str, list[int]]] = {}
         for number, package in enumerate(packages):
-            for folder, names in (package.files or {}).items():
-                there = self._by_folder.setdefault(self._real_folder(folder), {})
-                for name in names:
-                    there.setdefault(name, []).append(number)
+            self._list(number, package.files or {}, self._brought)
+            self._list(number, package.ghosts, self._ghosts)
 
     def __bool__(self) -> bool:
-        return bool(self._by_folder)
+        return bool(self._brought)
 
     def packages_of(self, path: str) -> Sequence[int]:
-        """The packages that list a path, by their numbers; its folder may be named through a link."""
+        """The packages that list a path, ghosts too, by their numbers; its folder may be named through a link."""
         folder, _, name = path.rpartition("/")
-        return self._listing(folder, name) or self._listing(self._real_folder(folder), name)
+        real = self._real_folder(folder)
+        return _numbers(self._brought, real, name) or _numbers(self._ghosts, real, name)
 
     def owner(self, path: str) -> int | None:
-        """The package a path belongs to; None for nobody's, and for what packages of several names list."""
+        """The package that brings a path; None for what nobody does, and for what packages of several names list."""
         folder, _, name = path.rpartition("/")
-        found = self._listing(folder, name)
+        found = _numbers(self._brought, folder, name)
         names = {self._packages[number].name for number in found}
         return found[0] if len(names) == 1 else None
 
-    def _listing(self, folder: str, name: str) -> Sequence[int]:
-        there = self._by_folder.get(folder)
-        return there.get(name, ()) if there is not None else ()
+    def _list(
+        self, number: int, listed: Mapping[str, Sequence[str]], index: dict[str, dict[str, list[int]]]
+    ) -> None:
+        for folder, names in listed.items():
+            there = index.setdefault(self._real_folder(folder), {})
+            for name in names:
+                there.setdefault(name, []).append(number)
 
     def _real_folder(self, folder: str) -> str:
         if folder not in self._real:
             deep = folder.count("/") > _DEEPEST
             self._real[folder] = folder if deep else self._files.resolve(folder) or folder
         return self._real[folder]
+
+
+def _numbers(index: Mapping[str, Mapping[str, Sequence[int]]], folder: str, name: str) -> Sequence[int]:
+    there = index.get(folder)
+    return there.get(name, ()) if there is not None else ()

@@ -35,9 +35,9 @@ class RpmReader:
         return path.rpartition("/")[0] in _FOLDERS
 
     def read(self, path: str, stream: IO[bytes]) -> Any:
-        """Packages as :class:`DpkgReader` gives them, with module and files; None for a database that is damaged.
+        """Packages as :class:`DpkgReader` gives them, with module, files and ghosts; None for a database that is damaged.
 
-        Dependencies stand one on a line. Files are those of :class:`RpmPackage`.
+        Dependencies stand one on a line. Files and ghosts are those of :class:`RpmPackage`.
         """
         with tempfile.NamedTemporaryFile() as copy:
             while block := stream.read(_CHUNK):
@@ -51,7 +51,7 @@ class RpmReader:
                 if error.code != "file-damaged":
                     raise
                 return None
-        return sorted((_row(package) for package in packages), key=lambda row: row[:-1])
+        return sorted((_row(package) for package in packages), key=lambda row: row[:-2])
 
 
 def _packages(path: str, copy: IO[bytes]) -> Iterator[RpmPackage]:
@@ -67,15 +67,11 @@ def _packages(path: str, copy: IO[bytes]) -> Iterator[RpmPackage]:
 
 
 def _row(package: RpmPackage) -> list[Any]:
-    stated = [
-        package.name,
-        package.version,
-        package.architecture,
-        package.source,
-        package.size,
-        package.licence,
+    return [
+        *(package.name, package.version, package.architecture, package.source, package.size, package.licence),
+        *("\n".join(package.requires), "\n".join(package.provides), package.module),
+        *(package.files, package.ghosts),
     ]
-    return [*stated, "\n".join(package.requires), "\n".join(package.provides), package.module, package.files]
 
 
 def _headers(path: str, copy: IO[bytes]) -> Iterator[bytes]:

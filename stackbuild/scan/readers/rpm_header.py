@@ -20,6 +20,7 @@ _REQUIRES = (1049, 1048, 1050)  # names, flags, versions
 _PROVIDES = (1047, 1112, 1113)
 _BASENAMES, _DIRECTORIES, _DIRECTORY_OF = 1117, 1118, 1116
 _PATHS = 1027  # before rpm 4
+_FILE_FLAGS, _GHOST = 1037, 64
 _INT32, _STRING, _STRING_ARRAY, _I18N = 4, 6, 8, 9
 _LESS, _GREATER, _EQUAL, _RPMLIB = 2, 4, 8, 1 << 24
 _MOST_TAGS = 1 << 14
@@ -42,6 +43,7 @@ class RpmPackage:
         provides: As ``rpm -q --provides`` prints it.
         module: The module it was built for (``NAME:STREAM:VERSION:CONTEXT``); empty for none.
         files: Folder without slashes around it → names in it; None where files or dependencies cannot be read.
+        ghosts: The same of files that are its own and not brought by it (``%ghost``): logs, caches, alternatives.
     """
 
     name: str
@@ -54,11 +56,13 @@ class RpmPackage:
     provides: tuple[str, ...] = ()
     module: str = ""
     files: Mapping[str, Sequence[str]] | None = field(default_factory=dict)
+    ghosts: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @property
     def rows(self) -> int:
         """How much it says."""
-        return len(self.requires) + len(self.provides) + sum(map(len, (self.files or {}).values()))
+        names = sum(len(names) for listed in (self.files or {}, self.ghosts) for names in listed.values())
+        return len(self.requires) + len(self.provides) + names
 
 
 def rpm_package(header: bytes) -> RpmPackage | None:
@@ -86,7 +90,8 @@ def rpm_package(header: bytes) -> RpmPackage | None:
             stated,
             requires=tuple(dict.fromkeys(_dependencies(tags, *_REQUIRES))),
             provides=tuple(dict.fromkeys(_dependencies(tags, *_PROVIDES))),
-            files=_files(tags),
+            files=_files(tags, ghosts=False),
+            ghosts=_files(tags, ghosts=True),
         )
     except ScanError:
         return stated
@@ -107,18 +112,29 @@ def _dependencies(tags: _Header, names: int, flags: int, versions: int) -> Itera
         raise damaged("its dependencies have other numbers of names, flags and versions")
 
 
-def _files(tags: _Header) -> Mapping[str, Sequence[str]]:
+def _files(tags: _Header, *, ghosts: bool) -> Mapping[str, Sequence[str]]:
+    paths = [*_paths(tags)]
+    flags = tags.numbers(_FILE_FLAGS) or [0] * len(paths)
+    if len(flags) != len(paths):
+        raise damaged("its files have another number of flags")
     found: dict[str, list[str]] = {}
-    for path in () if tags.count(_BASENAMES) else tags.texts(_PATHS):
-        folder, _, name = path.rpartition("/")
-        found.setdefault(folder.strip("/"), []).append(name)
+    for (folder, name), flag in zip(paths, flags, strict=True):
+        if bool(flag & _GHOST) == ghosts:
+            found.setdefault(folder, []).append(name)
+    return found
+
+
+def _paths(tags: _Header) -> Iterator[tuple[str, str]]:
+    """Folder and name of each file."""
     names, places = tags.texts(_BASENAMES), tags.numbers(_DIRECTORY_OF)
     folders = [folder.strip("/") for folder in tags.texts(_DIRECTORIES)]
     if len(places) != len(names) or max(places, default=-1) >= len(folders):
         raise damaged("its files lie in folders that it does not name")
     for name, place in zip(names, places, strict=True):
-        found.setdefault(folders[place], []).append(name)
-    return found
+        yield folders[place], name
+    for path in () if names else tags.texts(_PATHS):
+        folder, _, name = path.rpartition("/")
+        yield folder.strip("/"), name
 
 
 class _Header:
