@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from stackbuild.engine.docker_engine import Engine
 from stackbuild.errors import LockError
 from stackbuild.layers.files import require_sources
@@ -32,25 +34,32 @@ def current_lock(
         SpecError: ``files-missing``: said before a lock is made rather than after.
     """
     path = lock_path(stack.path)
-    previous = None
+    previous, why = _there(stack, path, locked=locked)
+    if previous is not None and not why:
+        return previous
+    if previous is not None and locked:
+        require_current(previous, stack.spec, stack.folder, path)
+    require_sources(stack.spec.files, stack.folder)
+    # Imported here: a build from a current lock does not need it.
+    from stackbuild.build.locking import lock_stack
+
+    with store.lock(f"lock {path.absolute()}", observer=observer):
+        # Another process may have made it while this one waited.
+        previous, why = _there(stack, path, locked=locked)
+        if previous is not None and not why:
+            return previous
+        observer.note(f"{path.name} is made anew: {why}")
+        lock = lock_stack(stack, site=site, store=store, engine=engine, previous=previous, observer=observer)
+        write_lock(path, lock)
+    return lock
+
+
+def _there(stack: LoadedSpec, path: Path, *, locked: bool) -> tuple[Lock | None, str]:
+    """The lock that is there, and why it cannot be built from; empty when it can."""
     try:
         previous = read_lock(path)
     except LockError as error:
         if locked or error.code != "lock-missing":
             raise
-        why = "there is none yet"
-    else:
-        why = staleness(previous, stack.spec, stack.folder)
-        if not why:
-            return previous
-        if locked:
-            require_current(previous, stack.spec, stack.folder, path)
-    require_sources(stack.spec.files, stack.folder)
-    # Imported here: a build from a current lock does not need it.
-    from stackbuild.build.locking import lock_stack
-
-    observer.note(f"{path.name} is made anew: {why}")
-    with store.lock(f"lock {path.absolute()}", observer=observer):
-        lock = lock_stack(stack, site=site, store=store, engine=engine, previous=previous, observer=observer)
-        write_lock(path, lock)
-    return lock
+        return None, "there is none yet"
+    return previous, staleness(previous, stack.spec, stack.folder)

@@ -6,6 +6,7 @@ import math
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 
 import docker
 import docker.errors
@@ -100,7 +101,8 @@ class Container:
 
         def expire() -> None:
             expired.set()
-            self.kill()
+            with suppress(NotJudgedError):  # whoever waits for the command meets an engine that is gone, too
+                self.kill()
 
         timer = threading.Timer(limit, expire) if limit is not None else None
         with translated(f"run {argv[0]} in a container"):

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import email.utils
 import time
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO
 from urllib.parse import urlsplit
@@ -16,6 +14,7 @@ from stackbuild.errors import LockError, NotJudgedError, StackbuildError
 from stackbuild.registry.credentials import authorization, parse_challenge
 from stackbuild.registry.reference import Endpoint, is_loopback
 from stackbuild.store.outages import Outages
+from stackbuild.store.retry_after import retry_after_seconds
 
 _TIMEOUT = (10, 60)
 _TRIES = 4
@@ -127,7 +126,7 @@ class RegistryTransport:
                     if self._outages is not None:
                         self._outages.answered(endpoint.url)
                     return _judged(endpoint, response, answers)
-                wait = _retry_after(response)
+                wait = retry_after_seconds(response.headers.get("Retry-After", ""))
                 trouble = _busy(endpoint, response, wait)
                 if response.status_code != 429 and wait is None:
                     self._note_failure(endpoint, trouble.what)
@@ -288,17 +287,3 @@ def _unreachable(endpoint: Endpoint, error: requests.RequestException) -> NotJud
         do="Behind a proxy that inspects TLS, name its certificates as 'ca-bundle' in stackbuild.toml.",
         detail=str(error),
     )
-
-
-def _retry_after(response: requests.Response) -> float | None:
-    """Seconds that a Retry-After header asks for (RFC 9110, section 10.2.3: seconds or a date)."""
-    value = response.headers.get("Retry-After", "").strip()
-    if value.isdigit():
-        return float(value)
-    if not value:
-        return None
-    try:
-        moment = email.utils.parsedate_to_datetime(value)
-    except ValueError:
-        return None
-    return max(0.0, (moment - datetime.now(UTC)).total_seconds())

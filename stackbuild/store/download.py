@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import IO
 
 from stackbuild.store.disk import disk_full_as_error
-from stackbuild.store.http import HttpClient, TransferError
+from stackbuild.store.http import HttpClient
+from stackbuild.store.retry import TransferError
 
 _CHUNK = 1 << 20
 

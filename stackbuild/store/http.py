@@ -1,13 +1,10 @@
-"""HTTP as the store and the indexes speak it: proxies, a CA bundle, and failures told apart."""
+"""HTTP as the store and the indexes speak it: proxies, a CA bundle, and an end on demand."""
 
 from __future__ import annotations
 
 import contextlib
-import email.utils
 import os
-import random
 import threading
-import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -19,96 +16,13 @@ import urllib3.exceptions
 from stackbuild import __version__
 from stackbuild.errors import InterruptedRunError, UsageError
 from stackbuild.store.outages import Outages
+from stackbuild.store.retry import RefusedError, RetryPolicy, TransferError
+from stackbuild.store.retry_after import retry_after_seconds
 
 _CHUNK = 1 << 18
+_USUAL = RetryPolicy()
 _LIMITING = frozenset({429, 503})
 _TRY_AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
-
-
-@dataclass(frozen=True)
-class RetryPolicy:
-    """How often and after how many seconds something is tried again.
-
-    Args:
-        attempts: Tries that bring nothing before giving up.
-        first_delay: Seconds before the second try; doubled each time.
-        longest_delay: Seconds that are never exceeded, whatever a server asks for.
-    """
-
-    attempts: int = 5
-    first_delay: float = 0.5
-    longest_delay: float = 60.0
-
-    def is_over(self, attempt: int, error: TransferError) -> bool:
-        """Whether no try after the failed one of number ``attempt`` (from 1) is of use.
-
-        So also where a server limits its clients for longer than all further tries would wait.
-        """
-        left = (self.attempts - attempt) * self.longest_delay
-        return error.lasting or left <= 0 or (error.retry_after is not None and error.retry_after > left)
-
-    def delay(self, attempt: int, retry_after: float | None = None) -> float:
-        """Seconds to wait after the failed try number ``attempt`` (from 1)."""
-        if retry_after is not None:
-            return min(retry_after, self.longest_delay)
-        backed_off = float(self.first_delay * 2 ** (attempt - 1))
-        # Up to a quarter more, so that parallel downloads do not come back at the same instant.
-        return min(backed_off * (1 + random.random() / 4), self.longest_delay)  # noqa: S311
-
-
-class TransferError(Exception):
-    """One try failed in a way that another may not.
-
-    ``retry_after`` is in seconds, where the server said so; ``limiting`` is true when it limits its clients;
-    ``untrusted`` when its certificate is not accepted, and ``given_up`` when it failed too often before: no further
-    try changes that.
-    """
-
-    def __init__(
-        self,
-        reason: str,
-        *,
-        retry_after: float | None = None,
-        limiting: bool = False,
-        untrusted: bool = False,
-        given_up: bool = False,
-    ) -> None:
-        super().__init__(reason)
-        self.given_up = given_up
-        self.untrusted = untrusted
-        self.reason = reason
-        self.retry_after = retry_after
-        self.limiting = limiting
-
-    @property
-    def lasting(self) -> bool:
-        """Whether a further try is pointless."""
-        return self.untrusted or self.given_up
-
-
-def next_step(error: TransferError, what: str, mapped_in: str = "") -> str:
-    """What a person can do about a server that was given up, as a sentence.
-
-    Args:
-        error: The last failure.
-        what: What the site file can map to a mirror, such as ``the index default``.
-        mapped_in: The file or variable that does so already.
-    """
-    if error.untrusted:
-        return (
-            "Name the CA bundle of your proxy or mirror as `ca-bundle` in the site file, or in SSL_CERT_FILE."
-        )
-    if mapped_in:
-        return f"Try again later, or map {what} elsewhere: {mapped_in} says where it is."
-    return f"Try again later, or map {what} to a mirror in the site file."
-
-
-class RefusedError(Exception):
-    """The server answers that this is not to be had (404, 403, …); trying again is pointless."""
-
-    def __init__(self, status: int, reason: str) -> None:
-        super().__init__(f"{status} {reason}")
-        self.status = status
 
 
 @dataclass(frozen=True)
@@ -138,7 +52,7 @@ class HttpClient:
         self,
         ca_bundle: Path | None = None,
         *,
-        retry: RetryPolicy = RetryPolicy(),
+        retry: RetryPolicy = _USUAL,
         timeout: float = 30.0,
         outages: Outages | None = None,
     ) -> None:
@@ -191,9 +105,12 @@ class HttpClient:
             self._note_answer(url)
             with self._guard:
                 self._open.add(response)
+            if self._stopped.is_set():  # it may have been meanwhile, and have missed this answer
+                response.close()
+                self.check_stopped()
             return response
         status, reason = response.status_code, response.reason or ""
-        retry_after = _retry_after(response.headers.get("Retry-After"))
+        retry_after = retry_after_seconds(response.headers.get("Retry-After", ""))
         response.close()
         if status in _TRY_AGAIN:
             limiting = status == 429 or (status in _LIMITING and retry_after is not None)
@@ -306,19 +223,6 @@ def _ambient_bundle(environ: Mapping[str, str]) -> Path | None:
         if environ.get(name) and Path(environ[name]).is_file():
             return Path(environ[name])
     return None
-
-
-def _retry_after(value: str | None) -> float | None:
-    """Seconds of a Retry-After header (RFC 9110 §10.2.3): a number, or a date."""
-    if value is None:
-        return None
-    if value.strip().isdigit():
-        return float(value)
-    try:
-        moment = email.utils.parsedate_to_datetime(value)
-    except ValueError:
-        return None
-    return max(0.0, moment.timestamp() - time.time())
 
 
 def _reason(error: BaseException) -> str:

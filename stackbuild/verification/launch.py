@@ -7,7 +7,7 @@ import re
 import tarfile
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 
 from stackbuild.engine.container import Container
@@ -151,7 +151,8 @@ def _read(
 
     def expire() -> None:
         expired.set()
-        container.kill()
+        with suppress(NotJudgedError):  # whoever reads the output meets an engine that is gone, too
+            container.kill()
 
     timer = threading.Timer(limit, expire)
     timer.daemon = True

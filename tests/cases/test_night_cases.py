@@ -13,7 +13,8 @@ from stackbuild.errors import StackbuildError
 from stackbuild.nightly.outcome import outcome_of_inputs
 from stackbuild.progress import SilentObserver
 from stackbuild.store.fetch import FetchRequest, fetch_all
-from stackbuild.store.http import HttpClient, RetryPolicy
+from stackbuild.store.http import HttpClient
+from stackbuild.store.retry import RetryPolicy
 from stackbuild.store.store import Store
 from tests.nightly.inputs.scene import TAG, Scene, scene
 from tests.support.loopback import LoopbackServer, Misbehaviour, Response

@@ -27,7 +27,8 @@ from stackbuild.resolution.image_files import image_files
 from stackbuild.resolution.os_facts import measure_os
 from stackbuild.site_config import SiteConfig
 from stackbuild.spec.model import AptSource, ImageBaseSpec
-from stackbuild.store.http import HttpClient, RetryPolicy
+from stackbuild.store.http import HttpClient
+from stackbuild.store.retry import RetryPolicy
 from stackbuild.store.store import Store
 from tests.support.base_image import busybox_rootfs, docker_archive, push_nvidia_base
 from tests.support.debs import AptRepository as OwnRepository

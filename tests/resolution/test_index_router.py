@@ -12,7 +12,7 @@ from stackbuild.resolution.wheels.index_page import parse_page
 from stackbuild.resolution.wheels.index_router import IndexRouter
 from stackbuild.resolution.wheels.index_sources import Indexes
 from stackbuild.site_config import IndexLocation, SiteConfig
-from stackbuild.store.http import RefusedError, TransferError
+from stackbuild.store.retry import RefusedError, TransferError
 from stackbuild.store.store import Store
 from tests.resolution.wheel_locking import HTTP
 from tests.support.index_server import IndexServer

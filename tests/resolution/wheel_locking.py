@@ -12,7 +12,8 @@ from stackbuild.resolution.wheels.locking import WheelsResult, lock_wheels
 from stackbuild.resolution.wheels.uv import Upgrade
 from stackbuild.site_config import IndexLocation, SiteConfig
 from stackbuild.spec.model import StackSpec
-from stackbuild.store.http import HttpClient, RetryPolicy
+from stackbuild.store.http import HttpClient
+from stackbuild.store.retry import RetryPolicy
 from stackbuild.store.store import Store
 from tests.support.wheels import make_wheel
 

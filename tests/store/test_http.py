@@ -10,8 +10,11 @@ from time import time
 
 import pytest
 
-from stackbuild.errors import UsageError
-from stackbuild.store.http import HttpClient, RefusedError, RetryPolicy, TransferError, next_step
+from stackbuild.errors import InterruptedRunError, UsageError
+from stackbuild.store.http import HttpClient
+from stackbuild.store.outages import Outages
+from stackbuild.store.retry import RefusedError, RetryPolicy, TransferError, next_step
+from stackbuild.store.retry_after import retry_after_seconds
 from tests.support.loopback import LoopbackServer, Misbehaviour, Response
 
 ONCE = RetryPolicy(attempts=1)
@@ -41,13 +44,34 @@ def test_a_server_that_limits_for_longer_than_anyone_waits_is_not_waited_for() -
 
 def test_retry_after_as_a_date() -> None:
     with LoopbackServer(lambda request: Response()) as server:
-        headers = {"Retry-After": formatdate(time() + 30, usegmt=True)}
+        headers = {"Retry-After": formatdate(time() + 3000, usegmt=True)}
         server.misbehave("/", Misbehaviour(status=503, headers=headers))
         with pytest.raises(TransferError) as caught:
             HttpClient(retry=ONCE).open(server.url)
     assert caught.value.limiting
     assert caught.value.retry_after is not None
-    assert 25 < caught.value.retry_after <= 30
+    assert 2000 < caught.value.retry_after <= 3000
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [("3", 3), (" 0 ", 0), ("Mon, 01 Jan 2001 00:00:00 GMT", 0), ("", None), ("soon", None)],
+)
+def test_retry_after(value: str, seconds: float | None) -> None:
+    assert retry_after_seconds(value) == seconds
+
+
+def test_an_answer_that_comes_while_the_client_is_stopped_is_let_go() -> None:
+    """Nobody would end the reading of it."""
+    clients: list[HttpClient] = []
+
+    class Stopping(Outages):
+        def answered(self, url: str) -> None:
+            clients[0].stop()
+
+    clients.append(HttpClient(outages=Stopping()))
+    with LoopbackServer(lambda request: Response(body=b"x")) as server, pytest.raises(InterruptedRunError):
+        clients[0].open(server.url)
 
 
 @pytest.mark.parametrize("status", [401, 403, 404, 410, 451])

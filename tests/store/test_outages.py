@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from stackbuild.store.http import HttpClient, RefusedError, RetryPolicy, TransferError
+from stackbuild.store.http import HttpClient
 from stackbuild.store.outages import Outages
+from stackbuild.store.retry import RefusedError, RetryPolicy, TransferError
 from tests.support.loopback import LoopbackServer, Misbehaviour, Response
 
 URL = "https://user:secret@index.example:8443/simple/numpy/"

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 import pytest
 
 from stackbuild.errors import InterruptedRunError
-from stackbuild.store.http import HttpClient, RefusedError, RetryPolicy
+from stackbuild.store.http import HttpClient
 from stackbuild.store.parallel import in_parallel
+from stackbuild.store.retry import RefusedError, RetryPolicy
 from tests.support.loopback import LoopbackServer, Misbehaviour, Request, Response
 
 

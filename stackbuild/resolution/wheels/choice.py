@@ -11,6 +11,8 @@ from stackbuild.errors import LockError
 from stackbuild.lock.wheels_target import Target
 from stackbuild.resolution.wheels.index_page import IndexFile
 from stackbuild.resolution.wheels.request import pin_of
+from stackbuild.spec.compiling import compiling_advice
+from stackbuild.spec.model import StackSpec
 from stackbuild.site_config import PYTORCH_PREFIX
 
 _NEAR = 3
@@ -31,9 +33,20 @@ def best_wheel(files: Iterable[IndexFile], version: str, target: Target) -> Inde
 
 
 def require_published(
-    requirement: Requirement, files: Sequence[IndexFile] | None, index: str, target: Target
+    requirement: Requirement,
+    files: Sequence[IndexFile] | None,
+    index: str,
+    target: Target,
+    spec: StackSpec,
 ) -> None:
     """Check that a direct requirement can be had at all, since a resolver's answer to that is hard to read.
+
+    Args:
+        requirement: What is asked for.
+        files: What its index has of the package.
+        index: The index's name.
+        target: What a wheel has to suit.
+        spec: The stack, for what to do where no version has a wheel that suits.
 
     Raises:
         LockError: The index has no such package, no such version, or no wheel of it for the target
@@ -74,7 +87,7 @@ def require_published(
         f"{name}{requirement.specifier} on the index {index} has no wheel for {target}",
         f"Wheels for it near that version: {', '.join(suited)}."
         if suited
-        else "No version has a wheel for it.",
+        else f"No version has a wheel for it. {compiling_advice(spec)}",
         detail=_what_there_is(allowed, target),
     )
 

@@ -13,7 +13,8 @@ from stackbuild.progress import Observer
 from stackbuild.resolution.wheels.index_page import IndexFile
 from stackbuild.resolution.wheels.index_sources import unreachable
 from stackbuild.store.fetch import FetchRequest, fetch_all
-from stackbuild.store.http import HttpClient, RefusedError, TransferError
+from stackbuild.store.http import HttpClient
+from stackbuild.store.retry import RefusedError, TransferError
 from stackbuild.store.store import Store
 
 _TAIL = 1 << 16

@@ -17,7 +17,8 @@ from stackbuild.resolution.wheels.index_page import ACCEPT, IndexFile, parse_pag
 from stackbuild.site_config import DEFAULT_INDEX, IndexLocation, SiteConfig
 from stackbuild.spec.model import IndexSpec
 from stackbuild.store.fetch import without_credentials
-from stackbuild.store.http import HttpClient, RefusedError, TransferError, next_step
+from stackbuild.store.http import HttpClient
+from stackbuild.store.retry import RefusedError, TransferError, next_step
 
 URL_INDEX = "url"
 

@@ -151,7 +151,8 @@ class WheelResolution:
 
         def check(requirement: Requirement) -> None:
             package = canonicalize_name(requirement.name)
-            require_published(requirement, router.files(package), bindings.index_of(package), self.target)
+            index = bindings.index_of(package)
+            require_published(requirement, router.files(package), index, self.target, self.spec)
 
         overridden = {canonicalize_name(item.name) for item in self.request.overrides}
         wanted = [item for item in self.request.direct if canonicalize_name(item.name) not in overridden]

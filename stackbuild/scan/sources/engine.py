@@ -95,12 +95,17 @@ class EngineSource:
             reads = {
                 pool.submit(self._read, diff_id, tars.get(diff_id), reader): diff_id for diff_id in wanted
             }
-            for read in as_completed(reads):
-                layer = read.result()
-                if layer is None:
-                    left.append(reads[read])
-                else:
-                    done(reads[read], layer)
+            try:
+                for read in as_completed(reads):
+                    layer = read.result()
+                    if layer is None:
+                        left.append(reads[read])
+                    else:
+                        done(reads[read], layer)
+            except BaseException:
+                # Else an interrupt would wait until all layers are read.
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
         if left:
             self._from_archive(left, reader, done)
 
@@ -116,7 +121,11 @@ class EngineSource:
                     raise
         if tar is None:
             return None
-        with tar.open("rb") as stream:
+        try:
+            stream = tar.open("rb")
+        except FileNotFoundError:  # the store was emptied meanwhile; the engine has the layer, too
+            return None
+        with stream:
             return reader.of_tar(stream, seekable=True, where=where)
 
     def _from_archive(
