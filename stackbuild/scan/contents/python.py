@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from packaging.utils import canonicalize_name
-
+from stackbuild.distribution_name import normalized_name
 from stackbuild.scan.image_files import ImageFiles
 
 _SITE = re.compile(r"(?:^|/)(?:site|dist)-packages$")
@@ -63,7 +62,7 @@ class PythonDistribution:
     @property
     def key(self) -> str:
         """Its normalised name."""
-        return canonicalize_name(self.name)
+        return normalized_name(self.name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,15 +42,17 @@ def size_by_owner(
     sizes: dict[str, int] = defaultdict(int)
     names = [f"{item.name} {item.version}" for item in python.distributions]
     rpms = [f"{item.name} {item.version}" for item in packages]
-    for path, (entry, _) in files.placed():
-        if not entry.size:
+    has_rpms = bool(rpm_files)
+    for path, placed in files.placed():
+        size = placed.entry.size
+        if not size:
             continue
         if (number := python.owners.get(path)) is not None:
-            sizes[names[number]] += entry.size
-        elif (number := rpm_files.owner(path)) is not None:
-            sizes[rpms[number]] += entry.size
+            sizes[names[number]] += size
+        elif has_rpms and (number := rpm_files.owner(path)) is not None:
+            sizes[rpms[number]] += size
         else:
-            sizes[_folder(path)] += entry.size
+            sizes[_folder(path)] += size
     return dict(sorted(sizes.items(), key=lambda item: (-item[1], item[0])))
 
 
@@ -73,9 +75,9 @@ def savings(
     ]
     # Those of wheels are listed in their RECORDs, and stay.
     archives = sum(
-        entry.size
-        for path, (entry, _) in files.placed()
-        if path.endswith(".a") and entry.kind == "file" and path not in python.owners
+        placed.entry.size
+        for path, placed in files.placed()
+        if path.endswith(".a") and placed.entry.kind == "file" and path not in python.owners
     )
     found.append(
         Saving("static libraries (*.a)", archives, "Take a -base or -runtime flavour in place of -devel.")

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 
-from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from stackbuild.compat.contents import Contents, compat_library, contents_of_image
 from stackbuild.compat.judge import judge_image
 from stackbuild.compat.subject import HostOffer
 from stackbuild.counting import counted
+from stackbuild.distribution_name import normalized_name
 from stackbuild.facts.tables import Facts
 from stackbuild.findings import Finding, Verdict
 from stackbuild.scan.contents.cuda import newest_compat
@@ -109,11 +109,9 @@ def judge_metadata(scan: Scan, expected: Mapping[str, str] | None) -> Iterator[F
         stripped = [
             name
             for name in environment.unowned
-            if canonicalize_name(name.partition(".")[0]).replace("-", "_") not in named
+            if normalized_name(name.partition(".")[0]).replace("-", "_") not in named
         ]
-        known = [
-            name for name in stripped if name in _FRAMEWORKS and canonicalize_name(name) not in installed
-        ]
+        known = [name for name in stripped if name in _FRAMEWORKS and normalized_name(name) not in installed]
         if known:
             shown = ", ".join(
                 f"torch {versions['version']}" if name == "torch" and versions else name for name in known
