@@ -10,7 +10,8 @@ from stackbuild.errors import BuildError
 from stackbuild.layers.interface import Layer, Maker
 from stackbuild.layers.tree import Additions, FileTree, additions_from_json, additions_to_json
 from stackbuild.progress import Observer
-from stackbuild.store.store import Store, StoredLayer
+from stackbuild.store.layer_sink import StoredLayer
+from stackbuild.store.store import Store
 
 _EMPTY = "empty-layer"  # kind of record: this key makes no layer
 # Engines stop near 125 layers in all; the base's count too (docker-notes, "Traps").

@@ -32,7 +32,7 @@ class Project:
     @cached_property
     def store_root(self) -> Path:
         """The store's folder, whether it is there or not."""
-        from stackbuild.store.store import default_root
+        from stackbuild.store.root import default_root
 
         return self.site.store or default_root()
 

@@ -19,7 +19,8 @@ from stackbuild.publish.compressed import LAYER_TYPE, compressed_layer, known_bl
 from stackbuild.publish.staging import LAYER_PREFIX
 from stackbuild.registry.client import OCI_MANIFEST, RegistryClient
 from stackbuild.registry.writer import EMPTY_JSON, EMPTY_TYPE, RegistryWriter
-from stackbuild.store.store import Store, StoredLayer
+from stackbuild.store.layer_sink import StoredLayer
+from stackbuild.store.store import Store
 
 CACHED_LAYER_TYPE = "application/vnd.stackbuild.layer.v1"
 _EXTRA_TYPE = "application/vnd.stackbuild.layer-entries.v1+json+gzip"

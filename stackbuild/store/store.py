@@ -18,17 +18,19 @@ import os
 import re
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from stackbuild.errors import LockError, UsageError
+from stackbuild.errors import LockError
 from stackbuild.progress import Observer
 from stackbuild.store import eviction
 from stackbuild.store.disk import disk_full_as_error, file_sha256
 from stackbuild.store.eviction import Damaged, Evicted, Usage
+from stackbuild.store.layer_sink import LayerSink, StoredLayer
+from stackbuild.store.root import usable
 
 CHUNK = 1 << 20
 # 2001-01-01T00:00:00Z; any moment that no clock gives to a file written today.
@@ -39,69 +41,12 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
-class StoredLayer:
-    """A finished layer: a tar in the store."""
-
-    key: str
-    diff_id: str
-    size: int
-    path: Path
-    extra: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class TemporaryFile:
     """A file that is there while a block runs, the sha256 of its content in hex, and its size in bytes."""
 
     path: Path
     sha256: str
     size: int
-
-
-class LayerSink:
-    """What a maker writes a layer's tar to; hashed as it is written.
-
-    ``extra`` is the maker's: JSON values kept beside the layer. ``layer`` is there once the ``with`` block of
-    ``Store.new_layer`` has ended.
-    """
-
-    def __init__(self, stream: IO[bytes]) -> None:
-        self._stream = stream
-        self._digest = hashlib.sha256()
-        self._size = 0
-        self.extra: dict[str, Any] = {}
-        self.layer: StoredLayer | None = None
-
-    def write(self, data: bytes | bytearray | memoryview) -> int:
-        """Append ``data``; returns its length in bytes."""
-        self._digest.update(data)
-        written = self._stream.write(data)
-        self._size += written
-        return written
-
-    def tell(self) -> int:
-        """Bytes written so far."""
-        return self._size
-
-    def flush(self) -> None:
-        """Hand what is buffered to the file."""
-        self._stream.flush()
-
-    @property
-    def diff_id(self) -> str:
-        """``sha256:…`` of what has been written so far."""
-        return f"sha256:{self._digest.hexdigest()}"
-
-
-def default_root(environ: Mapping[str, str] | None = None) -> Path:
-    """Where the store is: ``$STACKBUILD_STORE``, else ``stackbuild`` in the user's cache folder."""
-    environ = os.environ if environ is None else environ
-    if environ.get("STACKBUILD_STORE"):
-        return Path(environ["STACKBUILD_STORE"]).expanduser().absolute()
-    cache = environ.get("XDG_CACHE_HOME", "")
-    # The XDG base directory specification 0.8: a relative path is to be ignored.
-    base = Path(cache) if cache.startswith("/") else Path.home() / ".cache"
-    return base / "stackbuild"
 
 
 class Store:
@@ -115,7 +60,7 @@ class Store:
         self._partial = root / "partial"
         self._tmp = root / "tmp"
         self._locks = root / "locks"
-        with _usable(root), disk_full_as_error(root):
+        with usable(root), disk_full_as_error(root):
             for folder in (self._blobs, self._layers, self._records, self._partial, self._tmp, self._locks):
                 folder.mkdir(parents=True, exist_ok=True)
             tag = root / "CACHEDIR.TAG"
@@ -352,19 +297,6 @@ class Store:
         with contextlib.suppress(PermissionError, FileNotFoundError):  # a store shared read-only still serves
             os.utime(path, ns=(time.time_ns(), STAMP_NS))
         return True
-
-
-@contextmanager
-def _usable(root: Path) -> Iterator[None]:
-    try:
-        yield
-    except (PermissionError, FileNotFoundError, NotADirectoryError, FileExistsError) as error:
-        raise UsageError(
-            f"the store cannot be used: {error.strerror}",
-            code="store-unusable",
-            where=str(root),
-            do="Name another folder with STACKBUILD_STORE or `store` in the site file.",
-        ) from error
 
 
 def _file_name(key: str) -> str:

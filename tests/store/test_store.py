@@ -16,7 +16,8 @@ from stackbuild.progress import SilentObserver
 from stackbuild.store.disk import file_sha256
 from stackbuild.store.download import growing_file
 from stackbuild.store.eviction import IN_USE
-from stackbuild.store.store import Store, default_root
+from stackbuild.store.root import default_root
+from stackbuild.store.store import Store
 
 
 @pytest.fixture

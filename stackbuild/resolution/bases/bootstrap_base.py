@@ -19,7 +19,8 @@ from stackbuild.resolution.debs.apt_sources import sources_text
 from stackbuild.resolution.debs.deb_files import fetch_debs
 from stackbuild.site_config import SiteConfig
 from stackbuild.store.http import HttpClient
-from stackbuild.store.store import Store, StoredLayer
+from stackbuild.store.layer_sink import StoredLayer
+from stackbuild.store.store import Store
 
 _RECORD = "bootstrap"
 _REPOSITORY = "stackbuild/bootstrap"
