@@ -27,8 +27,6 @@ GATES_OF_A_STACK = (
     "no-compute-capability",
     "disable-require-typo",
     "require-disabled",
-    "ext-arch-unset",
-    "ext-needs-devel",
     "base-not-allowed",
     "index-not-allowed",
     "compatibility-not-allowed",

@@ -101,11 +101,25 @@ def _requirement_syntax(spec: StackSpec) -> Iterator[Violation]:
             if _FILE_NAME.fullmatch(text):
                 yield Violation((key, index), f"'{text}' names a file", _requirement_suggestion(text))
             elif requirement.url is not None:
-                yield Violation(
-                    (key, index),
-                    f"'{text}' names a URL without a hash",
-                    f"Write {{url: {requirement.url}, sha256: …}} under packages.",
-                )
+                yield _by_url(spec, (key, index), text, requirement.url)
+
+
+def _by_url(spec: StackSpec, path: tuple[str | int, ...], text: str, url: str) -> Violation:
+    if urlsplit(url).path.endswith(".whl"):
+        return Violation(
+            path, f"'{text}' names a URL without a hash", f"Write {{url: {url}, sha256: …}} under packages."
+        )
+    from stackbuild.spec.compiling import (  # only who has sources pays for the facts
+        compiling_advice,
+        is_for_gpus,
+    )
+
+    return Violation(
+        path,
+        f"'{text}' is a source, and only wheels are taken",
+        compiling_advice(spec),
+        code="ext-arch-unset" if is_for_gpus(spec) else "spec-invalid",
+    )
 
 
 def _requirement_suggestion(text: str) -> str:

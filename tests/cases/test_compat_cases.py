@@ -11,7 +11,6 @@ from ruamel.yaml import YAML
 
 from stackbuild.compat.architecture import coverage, covering_variants
 from stackbuild.compat.contents import Contents, Distribution, compat_library, contents_of_spec, needs
-from stackbuild.compat.environment import judge_extensions
 from stackbuild.compat.judge import HostJudge, judge_image
 from stackbuild.compat.versions import parse_compute_capability, parse_cuda
 from stackbuild.facts.tables import Facts
@@ -100,9 +99,6 @@ def test_image(path: Path) -> None:
     subject = contents(case)
     digest = digest_of(subject.base_tag, case["digest-kind"]) if "digest-kind" in case else None
     findings = judge_image(subject, FACTS, TODAY, digest=digest, label=str(case.get("label", "")))
-    if "extensions" in case:
-        asked = case["extensions"]
-        findings = (*findings, *judge_extensions(subject, asked["packages"], asked["target"]))
     assert_answer(findings, case, [*case.get("ignore", ()), "distribution-eol", "python-eol"])
 
 

@@ -85,8 +85,8 @@ class SourceCodes:
                 self._follow_keywords(module, call, without=known)
 
     def _carriers(self) -> set[str]:
-        """The classes of findings, spec problems and errors."""
-        carriers, before = {"Finding", "SpecProblem", "StackbuildError"}, 0
+        """The classes of findings, spec problems (which violations of a rule become) and errors."""
+        carriers, before = {"Finding", "SpecProblem", "Violation", "StackbuildError"}, 0
         while len(carriers) > before:
             before = len(carriers)
             carriers |= {

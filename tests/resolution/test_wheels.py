@@ -405,6 +405,17 @@ class TestServedIndex:
             assert caught.value.code == "wheel-yanked"
             assert caught.value.detail == "reason: breaks & burns"
 
+    def test_a_package_with_sources_only_is_told_where_to_compile_it(self, shelf: Shelf) -> None:
+        with IndexServer({"default": shelf.root / "default"}) as server:
+            self.served(shelf, server, "default")
+            self.page(server, "ops", '<a href="ops-1.0.tar.gz">x</a>')
+            with pytest.raises(LockError) as caught:
+                shelf.lock("ops", target={"gpus": ["L40S"]})
+        assert caught.value.code == "wheel-not-found"
+        assert caught.value.detail == "it has only sources; those are not built"
+        assert caught.value.do.startswith("No version has a wheel for it. Build its wheel, and write {url: …")
+        assert 'TORCH_CUDA_ARCH_LIST="8.9"' in caught.value.do
+
     def test_older_than_it_would_be_because_only_that_has_a_wheel(self, shelf: Shelf) -> None:
         app, old, mid = shelf.wheel("app", "1.0", "a<3"), shelf.wheel("a", "1.0"), shelf.wheel("a", "1.5")
         sdists = "".join(f'<a href="a-{version}.tar.gz">x</a>' for version in ("1.2", "2.0", "2.5rc1", "3.0"))

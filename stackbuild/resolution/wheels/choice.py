@@ -11,9 +11,9 @@ from stackbuild.errors import LockError
 from stackbuild.lock.wheels_target import Target
 from stackbuild.resolution.wheels.index_page import IndexFile
 from stackbuild.resolution.wheels.request import pin_of
+from stackbuild.site_config import PYTORCH_PREFIX
 from stackbuild.spec.compiling import compiling_advice
 from stackbuild.spec.model import StackSpec
-from stackbuild.site_config import PYTORCH_PREFIX
 
 _NEAR = 3
 
