@@ -12,7 +12,8 @@ from stackbuild.findings import Finding, Verdict
 from stackbuild.lock.file import INVALID
 from stackbuild.lock.model import ImageBaseLock
 from stackbuild.nightly.outcome import finding_of_error
-from stackbuild.registry.client import RegistryClient, ResolvedImage
+from stackbuild.registry.client import RegistryClient
+from stackbuild.registry.documents import ResolvedImage
 from stackbuild.spec.model import Platform
 
 # What of a base's environment decides where it runs; the rest of it is version noise.

@@ -41,7 +41,8 @@ from stackbuild.publish.remote_image import index_of, read_remote
 from stackbuild.publish.request import PublishRequest, Source
 from stackbuild.publish.sign import require_cosign, sign
 from stackbuild.publish.staging import StagingTags, inputs_tag, staged_tag
-from stackbuild.registry.client import OCI_INDEX, RegistryClient
+from stackbuild.registry.client import RegistryClient
+from stackbuild.registry.documents import OCI_INDEX
 from stackbuild.registry.referrers import list_referrers
 from stackbuild.registry.writer import RegistryWriter
 from stackbuild.store.store import Store

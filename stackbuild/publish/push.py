@@ -19,7 +19,8 @@ from stackbuild.errors import LockError, NotJudgedError
 from stackbuild.progress import Observer
 from stackbuild.publish.base_blobs import BaseBlobs, base_blobs
 from stackbuild.publish.compressed import LayerBlob, compressed_layer, known_blob, remember_blob
-from stackbuild.registry.client import OCI_MANIFEST, RegistryClient
+from stackbuild.registry.client import RegistryClient
+from stackbuild.registry.documents import OCI_MANIFEST
 from stackbuild.registry.writer import RegistryWriter
 from stackbuild.store.store import Store
 

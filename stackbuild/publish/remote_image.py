@@ -9,7 +9,8 @@ from typing import Any
 from stackbuild.build.image_content import digest_of
 from stackbuild.errors import LockError
 from stackbuild.publish.push import RemoteManifest
-from stackbuild.registry.client import DOCKER_MANIFEST, OCI_INDEX, OCI_MANIFEST, RegistryClient
+from stackbuild.registry.client import RegistryClient
+from stackbuild.registry.documents import DOCKER_MANIFEST, OCI_INDEX, OCI_MANIFEST
 from stackbuild.registry.writer import DELETED_TYPE
 
 

@@ -6,51 +6,35 @@ OCI distribution specification 1.1 and OCI image specification 1.1; Docker's med
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, cast
+from typing import Any, Self
 from urllib.parse import urljoin
 
 import requests
 
 from stackbuild.errors import LockError, NotJudgedError
+from stackbuild.registry.documents import (
+    DOCKER_INDEX,
+    DOCKER_MANIFEST,
+    OCI_INDEX,
+    OCI_MANIFEST,
+    ResolvedImage,
+    not_its_answer,
+    parsed,
+    platforms_of,
+)
 from stackbuild.registry.near_tags import near_tags
 from stackbuild.registry.reference import Endpoint, endpoint_of, parse_repository
 from stackbuild.registry.transport import RegistryTransport, error_codes
 from stackbuild.store.outages import Outages
 
-OCI_INDEX = "application/vnd.oci.image.index.v1+json"
-OCI_MANIFEST = "application/vnd.oci.image.manifest.v1+json"
-DOCKER_INDEX = "application/vnd.docker.distribution.manifest.list.v2+json"
-DOCKER_MANIFEST = "application/vnd.docker.distribution.manifest.v2+json"
 _ACCEPT = ", ".join((OCI_INDEX, DOCKER_INDEX, OCI_MANIFEST, DOCKER_MANIFEST))
 _CHUNK = 1 << 20
 # The distribution specification lets registries refuse manifests above 4 MiB; configurations are smaller.
 _LARGEST_DOCUMENT = 8 << 20
 _TAG_PAGES = 50
-
-
-@dataclass(frozen=True)
-class ResolvedImage:
-    """What a tag stands for.
-
-    Attributes:
-        index_digest: The digest that the tag names: of the index, or of the manifest when it has no index.
-        media_type: Its media type.
-        platforms: Platform (``linux/amd64``) → digest of its manifest.
-    """
-
-    index_digest: str
-    media_type: str
-    platforms: Mapping[str, str]
-
-    @property
-    def is_index(self) -> bool:
-        """False when the tag names one platform's manifest directly."""
-        return self.media_type in (OCI_INDEX, DOCKER_INDEX)
 
 
 class RegistryClient:
@@ -145,7 +129,7 @@ class RegistryClient:
         found = self._document(endpoint, f"manifests/{reference}", {"Accept": _ACCEPT}, digest)
         if isinstance(found, requests.Response):
             return None
-        _parsed(endpoint, found[0])
+        parsed(endpoint, found[0])
         return found
 
     def manifest(self, image: str, digest: str) -> dict[str, Any]:
@@ -189,7 +173,7 @@ class RegistryClient:
             if response.status_code == 404:
                 self._refuse_unknown_repository(endpoint, image, response)
                 return ()
-            tags.extend(_parsed(endpoint, response.content).get("tags") or ())
+            tags.extend(parsed(endpoint, response.content).get("tags") or ())
             following = response.links.get("next", {}).get("url")
             if not following:
                 break
@@ -198,16 +182,16 @@ class RegistryClient:
 
     def _resolved(self, image: str, body: bytes, content_type: str) -> ResolvedImage:
         endpoint = self.endpoint(image)
-        document = _parsed(endpoint, body)
+        document = parsed(endpoint, body)
         digest = f"sha256:{hashlib.sha256(body).hexdigest()}"
         media_type = str(document.get("mediaType") or content_type)
         if not {"manifests", "config"} & set(document) and document.get("schemaVersion") != 1:
-            raise _not_its_answer(endpoint, "it is neither a manifest nor an index")
+            raise not_its_answer(endpoint, "it is neither a manifest nor an index")
         if "manifests" in document:
             return ResolvedImage(
                 digest,
                 media_type if media_type == DOCKER_INDEX else OCI_INDEX,
-                _platforms(endpoint, document),
+                platforms_of(endpoint, document),
             )
         if "config" not in document:
             raise LockError(
@@ -220,7 +204,7 @@ class RegistryClient:
         try:
             config_digest = str(document["config"]["digest"])
         except (KeyError, TypeError) as error:
-            raise _not_its_answer(endpoint, "its manifest names no configuration") from error
+            raise not_its_answer(endpoint, "its manifest names no configuration") from error
         config = self.config(image, config_digest)
         platform = f"{config.get('os', 'linux')}/{config.get('architecture', '')}"
         return ResolvedImage(
@@ -256,7 +240,7 @@ class RegistryClient:
         found = self._document(endpoint, path, headers, digest)
         if isinstance(found, requests.Response):
             raise _digest_gone(endpoint, digest)
-        return _parsed(endpoint, found[0])
+        return parsed(endpoint, found[0])
 
     def _refuse_unknown_repository(self, endpoint: Endpoint, image: str, response: requests.Response) -> None:
         if "NAME_UNKNOWN" in error_codes(response):
@@ -297,45 +281,6 @@ class RegistryClient:
             return ()
         except NotJudgedError:
             return ()
-
-
-def _platforms(endpoint: Endpoint, index: Mapping[str, Any]) -> dict[str, str]:
-    try:
-        return _named_platforms(index["manifests"])
-    except (KeyError, TypeError, AttributeError) as error:
-        raise _not_its_answer(endpoint, "its index has no list of manifests") from error
-
-
-def _named_platforms(entries: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    platforms: dict[str, str] = {}
-    for entry in entries:
-        platform = entry.get("platform") or {}
-        system, architecture = platform.get("os", ""), platform.get("architecture", "")
-        if system in ("", "unknown") or architecture in ("", "unknown"):
-            continue  # attestations and other attachments of the index
-        variant = platform.get("variant") if architecture == "arm" else None
-        name = f"{system}/{architecture}" + (f"/{variant}" if variant else "")
-        platforms.setdefault(name, str(entry["digest"]))
-    return platforms
-
-
-def _parsed(endpoint: Endpoint, body: bytes) -> dict[str, Any]:
-    try:
-        document = json.loads(body)
-    except (ValueError, RecursionError) as error:
-        raise _not_its_answer(endpoint, "it is not JSON") from error
-    if not isinstance(document, dict):
-        raise _not_its_answer(endpoint, "it is not a JSON object")
-    return cast(dict[str, Any], document)
-
-
-def _not_its_answer(endpoint: Endpoint, why: str) -> NotJudgedError:
-    return NotJudgedError(
-        f"the registry's answer is none of a registry: {why}",
-        code="registry-unreachable",
-        where=endpoint.reference,
-        do="Something between here and the registry answers in its place; check proxy and mirror.",
-    )
 
 
 def _chunks(endpoint: Endpoint, response: requests.Response) -> Iterator[bytes]:

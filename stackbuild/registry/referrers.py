@@ -16,7 +16,8 @@ from typing import Any
 from urllib.parse import urljoin
 
 from stackbuild.errors import LockError, NotJudgedError
-from stackbuild.registry.client import OCI_INDEX, OCI_MANIFEST, RegistryClient
+from stackbuild.registry.client import RegistryClient
+from stackbuild.registry.documents import OCI_INDEX, OCI_MANIFEST
 from stackbuild.registry.writer import EMPTY_JSON, EMPTY_TYPE, RegistryWriter
 
 # The OCI image specification's annotation of a file's name.

@@ -15,7 +15,8 @@ import requests
 
 from stackbuild.errors import LockError, NotJudgedError
 from stackbuild.progress import Observer, SilentObserver
-from stackbuild.registry.client import OCI_MANIFEST, RegistryClient
+from stackbuild.registry.client import RegistryClient
+from stackbuild.registry.documents import OCI_MANIFEST
 from stackbuild.registry.reference import Endpoint
 
 EMPTY_TYPE = "application/vnd.oci.empty.v1+json"

@@ -14,7 +14,8 @@ from stackbuild.cli.main import run
 from stackbuild.engine.docker_engine import Engine
 from stackbuild.progress import SilentObserver
 from stackbuild.publish.staging import is_internal
-from stackbuild.registry.client import OCI_MANIFEST, RegistryClient
+from stackbuild.registry.client import RegistryClient
+from stackbuild.registry.documents import OCI_MANIFEST
 from stackbuild.registry.writer import RegistryWriter
 from tests.engine.publishing import Project
 from tests.support.trixie_programs import trixie_program

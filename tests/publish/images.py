@@ -11,7 +11,7 @@ import tarfile
 from stackbuild.annotate.annotations import manifest_annotations
 from stackbuild.annotate.labels import image_labels
 from stackbuild.annotate.pin_list import PinList
-from stackbuild.registry.client import OCI_MANIFEST
+from stackbuild.registry.documents import OCI_MANIFEST
 from tests.publish.test_publish import spec
 from tests.support.registry import Registry, digest_of
 

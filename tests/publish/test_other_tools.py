@@ -13,7 +13,8 @@ import pytest
 from stackbuild.errors import NotJudgedError, UsageError
 from stackbuild.publish.attachments import SBOM_TYPE, attach_document, sbom_attachment
 from stackbuild.publish.sign import sign
-from stackbuild.registry.client import OCI_MANIFEST, RegistryClient
+from stackbuild.registry.client import RegistryClient
+from stackbuild.registry.documents import OCI_MANIFEST
 from stackbuild.registry.referrers import list_referrers
 from stackbuild.registry.writer import RegistryWriter
 from tests.publish.images import put_stack_image

@@ -13,7 +13,8 @@ import pytest
 
 from stackbuild.annotate.pin_list import PinList
 from stackbuild.cli.main import run
-from stackbuild.registry.client import OCI_MANIFEST, RegistryClient
+from stackbuild.registry.client import RegistryClient
+from stackbuild.registry.documents import OCI_MANIFEST
 from stackbuild.registry.referrers import attach
 from stackbuild.registry.writer import RegistryWriter
 from tests.publish.images import put_stack_image

@@ -8,7 +8,7 @@ import json
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from stackbuild.registry.client import OCI_INDEX, OCI_MANIFEST
+from stackbuild.registry.documents import OCI_INDEX, OCI_MANIFEST
 from tests.support.loopback import LoopbackServer, Request, Response
 
 

@@ -12,7 +12,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from stackbuild.errors import ExitCode, LockError, NotJudgedError
-from stackbuild.registry.client import DOCKER_MANIFEST, OCI_MANIFEST, RegistryClient
+from stackbuild.registry.client import RegistryClient
+from stackbuild.registry.documents import DOCKER_MANIFEST, OCI_MANIFEST
 from stackbuild.store.outages import Outages
 from tests.registry.memory_registry import MemoryRegistry, digest_of
 from tests.support.loopback import Misbehaviour

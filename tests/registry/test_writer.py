@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 
 from stackbuild.errors import LockError, NotJudgedError
-from stackbuild.registry.client import OCI_MANIFEST, RegistryClient
+from stackbuild.registry.client import RegistryClient
+from stackbuild.registry.documents import OCI_MANIFEST
 from stackbuild.registry.referrers import attach, attached_content, list_referrers, referrers_tag
 from stackbuild.registry.writer import RegistryWriter
 from tests.support.loopback import Misbehaviour, Response

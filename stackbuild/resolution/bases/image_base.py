@@ -7,7 +7,8 @@ from stackbuild.engine.models import ImageInfo
 from stackbuild.errors import LockError
 from stackbuild.lock.model import ImageBaseLock
 from stackbuild.progress import Observer
-from stackbuild.registry.client import RegistryClient, ResolvedImage
+from stackbuild.registry.client import RegistryClient
+from stackbuild.registry.documents import ResolvedImage
 from stackbuild.registry.reference import endpoint_of, parse_repository
 from stackbuild.site_config import SiteConfig
 from stackbuild.spec.model import ImageBaseSpec
