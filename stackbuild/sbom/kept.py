@@ -17,7 +17,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import stackbuild
@@ -78,9 +78,17 @@ def sbom_key(scan: Scan, config_digest: str, program: Path) -> str:
         "commands": description.commands,
         "program": sorted(_files(program)),
         "python": sys.version,
-        "libraries": {name: version(name) for name in LIBRARIES},
+        "libraries": {name: _version(name) for name in LIBRARIES},
     }
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+
+
+def _version(library: str) -> str:
+    """A library's version; empty where it is not there, as one that a later release of another one does without."""
+    try:
+        return version(library)
+    except PackageNotFoundError:
+        return ""
 
 
 def _files(folder: Path) -> Iterator[tuple[str, int, int, int]]:

@@ -150,6 +150,12 @@ def test_another_program_has_another_key(tmp_path: Path, monkeypatch: pytest.Mon
     assert len(set(keys)) == len(keys)
 
 
+def test_a_library_that_is_not_there_is_no_obstacle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    key = sbom_key(scanned(), "", tmp_path)
+    monkeypatch.setattr(kept, "LIBRARIES", (*LIBRARIES[:-1], "a-library-that-nobody-has"))
+    assert sbom_key(scanned(), "", tmp_path) != key
+
+
 def test_every_library_that_the_writer_imports_is_named() -> None:
     program = "import sys, stackbuild.sbom.scanned; print(*{name.partition('.')[0] for name in sys.modules})"
     said = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout
