@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import random
+import sqlite3
 import struct
 import time
 import tracemalloc
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from stackbuild.errors import ScanError
+from stackbuild.sbom.system_graph import SystemGraph
 from stackbuild.scan.readers import rpm as rpm_reader
+from stackbuild.scan.readers import rpm_sqlite
 from stackbuild.scan.readers.rpm import RpmReader
 from stackbuild.scan.readers.rpm_header import RpmPackage, rpm_package
 from stackbuild.scan.scan import Scan, scan_of
@@ -223,6 +228,63 @@ def test_files_in_one_folder_of_a_very_long_name_do_not_multiply_it():
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 100 << 20
+
+
+@pytest.mark.parametrize("name", DATABASES)
+def test_damaged_databases_are_survived(name: str):
+    """Cut, and overwritten where they are not empty; what is left of them has a graph all the same."""
+    draw = random.Random(36)
+    whole = (LINES / name).read_bytes()
+    written = [at for at in range(0, len(whole), 64) if any(whole[at : at + 64])]
+    for turn in range(60):
+        data = bytearray(whole[: draw.randrange(len(whole))] if turn % 5 == 0 else whole)
+        for _ in range(draw.randint(1, 30)):
+            at = draw.choice(written) + draw.randrange(64)
+            if at < len(data):
+                data[at] = draw.choice((0, 1, 8, 0x7F, 0xFF, draw.randrange(256)))
+        scan = scanned({DATABASES[name]: bytes(data), "usr/bin/shell": "x"})
+        graph = SystemGraph(scan)
+        assert all(
+            number < len(scan.packages) for each in range(len(scan.packages)) for number in graph.needs(each)
+        )
+        assert scan.owners
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        "CREATE VIEW Packages AS WITH RECURSIVE n(hnum) AS (SELECT 1 UNION ALL SELECT hnum + 1 FROM n) "
+        "SELECT hnum, x'00' AS blob FROM n WHERE hnum < 0",
+        "CREATE TABLE Packages (hnum INTEGER PRIMARY KEY, blob AS (zeroblob(1000000000)))",
+        "CREATE TABLE Packages (hnum INTEGER PRIMARY KEY)",
+        "CREATE TABLE other (hnum INTEGER PRIMARY KEY, blob BLOB)",
+    ],
+)
+def test_a_database_whose_schema_is_a_program_is_not_run(tmp_path: Path, schema: str):
+    path = tmp_path / "rpmdb.sqlite"
+    with closing(sqlite3.connect(path)) as database:
+        database.execute(schema)
+        database.commit()
+    assert RpmReader().read("var/lib/rpm/rpmdb.sqlite", io.BytesIO(path.read_bytes())) is None
+
+
+def test_a_database_that_takes_too_long_to_read_is_damaged(monkeypatch: pytest.MonkeyPatch):
+    data = (LINES / "rpmdb.sqlite").read_bytes()
+    monkeypatch.setattr(rpm_sqlite, "_MOST_INSTRUCTIONS", 100)
+    monkeypatch.setattr(rpm_sqlite, "_COUNTED", 10)
+    assert RpmReader().read("var/lib/rpm/rpmdb.sqlite", io.BytesIO(data)) is None
+
+
+def test_a_database_whose_messages_are_not_utf_8_is_damaged(tmp_path: Path):
+    path = tmp_path / "rpmdb.sqlite"
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("CREATE TABLE Packages (hnum INTEGER PRIMARY KEY, blob TEXT CHECK (blob <> 'abc'))")
+        database.execute("INSERT INTO Packages VALUES (1, 'text')")
+        database.commit()
+    whole = path.read_bytes()
+    for old, new in ((b"text", b"te\xff\xff"), (b"CREATE TABLE Packages", b"CREATE TABXE \xffackages")):
+        found = RpmReader().read("var/lib/rpm/rpmdb.sqlite", io.BytesIO(whole.replace(old, new)))
+        assert found in (None, [])
 
 
 def test_a_database_with_more_files_than_any_real_one_is_refused(monkeypatch: pytest.MonkeyPatch):

@@ -1,14 +1,12 @@
-"""rpm's database in each of its three forms: SQLite, rpm's own (``rpm_ndb.py``), Berkeley DB (``rpm_bdb.py``).
+"""rpm's database in each of its three forms, which hold one header for every package (``rpm_header.py``).
 
-Each holds one header for every package (``rpm_header.py``).
+SQLite (``rpm_sqlite.py``), rpm's own (``rpm_ndb.py``), Berkeley DB (``rpm_bdb.py``).
 """
 
 from __future__ import annotations
 
-import sqlite3
 import tempfile
 from collections.abc import Iterator
-from contextlib import closing
 from typing import IO, Any
 
 from stackbuild.errors import ScanError
@@ -16,6 +14,7 @@ from stackbuild.scan.byte_source import ByteSource
 from stackbuild.scan.readers.rpm_bdb import bdb_headers
 from stackbuild.scan.readers.rpm_header import RpmPackage, rpm_package
 from stackbuild.scan.readers.rpm_ndb import ndb_headers
+from stackbuild.scan.readers.rpm_sqlite import sqlite_headers
 from stackbuild.scan.readers.text import MOST_PACKAGES, MOST_ROWS, at_most, too_many
 
 _FOLDERS = ("var/lib/rpm", "usr/lib/sysimage/rpm")
@@ -45,8 +44,6 @@ class RpmReader:
             copy.flush()
             try:
                 packages = [*_packages(path, copy)]
-            except sqlite3.Error:
-                return None
             except ScanError as error:
                 if error.code != "file-damaged":
                     raise
@@ -76,10 +73,7 @@ def _row(package: RpmPackage) -> list[Any]:
 
 def _headers(path: str, copy: IO[bytes]) -> Iterator[bytes]:
     if path.endswith(".sqlite"):
-        with closing(sqlite3.connect(f"file:{copy.name}?immutable=1", uri=True)) as database:
-            for (header,) in database.execute("SELECT blob FROM Packages ORDER BY hnum"):
-                if isinstance(header, bytes):
-                    yield header
+        yield from sqlite_headers(copy.name, ByteSource(copy).size)
     elif path.endswith(".db"):
         yield from ndb_headers(ByteSource(copy))
     else:
