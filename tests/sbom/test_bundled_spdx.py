@@ -330,4 +330,4 @@ def test_time_grows_with_the_document_and_no_faster(version: str) -> None:
             best = min(best, time.process_time() - begun)
         return best
 
-    assert taken(8_000) < 40 * taken(1_000)
+    assert taken(4_000) < 40 * taken(500)

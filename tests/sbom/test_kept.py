@@ -30,7 +30,6 @@ WITHOUT_PART = {
     "annotated-types",
     "defusedxml",
     "pydantic_core",
-    "setuptools",
     "typing-inspection",
     "typing_extensions",
 }
@@ -157,8 +156,11 @@ def test_a_library_that_is_not_there_is_no_obstacle(tmp_path: Path, monkeypatch:
 
 
 def test_every_library_that_the_writer_imports_is_named() -> None:
-    program = "import sys, stackbuild.sbom.scanned; print(*{name.partition('.')[0] for name in sys.modules})"
+    program = (
+        "import sys; before = {*sys.modules}; import stackbuild.sbom.scanned;"
+        "print(*{name.partition('.')[0] for name in {*sys.modules} - before})"
+    )
     said = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout
     known = packages_distributions()
     imported = {name for module in said.split() for name in known.get(module, ())}
-    assert imported - WITHOUT_PART - {"stackbuild", "backports.zstd"} == set(LIBRARIES)
+    assert imported - WITHOUT_PART - {"stackbuild", "backports.zstd"} <= set(LIBRARIES)
