@@ -41,6 +41,12 @@ class Choice:
     base_cuda: str | None
     why_not: tuple[tuple[str, str], ...] = ()
 
+    @property
+    def told(self) -> str:
+        """What ``auto`` became and why nothing newer, as one sentence."""
+        rejected = "".join(f"; not {variant}: {why.rstrip('.')}" for variant, why in self.why_not)
+        return f"variant auto is {self.variant} for torch {self.torch}{rejected}"
+
 
 @cache
 def _component(release: TorchRelease, variant: str, facts: Facts) -> CudaComponent | None:

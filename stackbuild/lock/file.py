@@ -119,19 +119,14 @@ def read_lock(path: Path) -> Lock:
     return _parse(text, path, again)
 
 
-def is_stale(lock: Lock, spec: StackSpec, spec_dir: Path) -> bool:
-    """True when the spec, or a file that it reads, has changed since the lock was made.
+def staleness(lock: Lock, spec: StackSpec, spec_dir: Path) -> str:
+    """Why the lock is stale, as a clause for a sentence; empty when it is current.
 
     Args:
         lock: The lock.
         spec: The spec that it should belong to.
         spec_dir: The folder that the spec's paths are relative to.
     """
-    return bool(staleness(lock, spec, spec_dir))
-
-
-def staleness(lock: Lock, spec: StackSpec, spec_dir: Path) -> str:
-    """Why the lock is stale, as a clause for a sentence; empty when it is current."""
     if lock.stack != spec.name:
         return f"it is the lock of the stack {lock.stack!r}"
     missing = sorted(set(spec.platforms) - set(lock.platforms))

@@ -123,7 +123,7 @@ class WheelResolution:
                 do="Name frameworks.torch.version, or a variant such as cu130.",
             )
         choice = resolve_auto_variant(torch.public, self.spec.target, Facts())
-        self.observer.note(f"variant auto is {choice.variant} for torch {torch.public}")
+        self.observer.note(choice.told)
         return choice.variant
 
     def _add_wheels_by_url(self, indexes: Indexes) -> None:
