@@ -213,11 +213,17 @@ def test_an_interrupt_in_each_stage_leaves_nothing(
         guard.start()
         told = process.stderr.read()
         guard.cancel()
-        assert process.wait() == 130, told
-    assert "interrupted; nothing left behind" in told
+        code = process.wait()
     assert left_by(folder.engine, process.pid) == []
-    assert folder.engine.image(f"{slow_stack}:latest") is None
     assert list((store_root / "tmp").iterdir()) == []
+    if said == "load:" and folder.engine.image(f"{slow_stack}:latest") is not None:
+        # The interrupt met a build that was done: its image is whole, so the next build has nothing to do.
+        assert code in (0, 130), told
+        assert len(list((store_root / "records" / "built-image").iterdir())) == 1
+        return
+    assert code == 130, told
+    assert "interrupted; nothing left behind" in told
+    assert folder.engine.image(f"{slow_stack}:latest") is None
 
 
 class CutEngine:
