@@ -287,6 +287,17 @@ def test_a_database_whose_messages_are_not_utf_8_is_damaged(tmp_path: Path):
         assert found in (None, [])
 
 
+def test_a_berkeley_database_whose_values_lie_over_each_other_is_damaged():
+    """Two thousand entries of one page that all are the page itself."""
+    data = bytearray((LINES / "Packages").read_bytes())
+    data[4096:8192] = bytes(4096)
+    entries = 2000
+    data[4096 + 16 : 4096 + 26] = struct.pack("<IHHxB", 0, entries, 0, 13)
+    data[4096 + 26 : 4096 + 26 + 2 * entries] = struct.pack("<HH", 4096, 4095 - 4000) * (entries // 2)
+    data[4096 + 95] = 1
+    assert RpmReader().read("var/lib/rpm/Packages", io.BytesIO(bytes(data))) is None
+
+
 def test_a_database_with_more_files_than_any_real_one_is_refused(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(rpm_reader, "MOST_ROWS", 50)
     database = rpm_database(

@@ -42,7 +42,7 @@ class _Database:
         size = self._page_size
         if magic != _MAGIC or size < 512 or size > 65536 or size & (size - 1) or head[_ENCRYPTION_AT]:
             raise damaged("it is no hash of Berkeley DB")
-        self._left = source.size  # chains may lie over each other in a file made to fill memory
+        self._left = source.size  # values may lie over each other in a file made to fill memory
 
     def page(self, number: int) -> _Page:
         """One page, by its number."""
@@ -59,14 +59,13 @@ class _Database:
             start, end = places[number], places[number - 1]  # items are laid down from the page's end
             kind = page.data[start] if start < len(page.data) else 0
             if kind == _IN_PAGE and start < end:
+                self._spend(end - start)
                 yield page.data[start + 1 : end]
             elif kind == _ON_OVERFLOW_PAGES and start + 12 <= len(page.data):
                 yield self._chained(*struct.unpack_from(f"{self.order}II", page.data, start + 4))
 
     def _chained(self, number: int, size: int) -> bytes:
-        self._left -= size
-        if self._left < 0:
-            raise damaged("its values are longer than the file")
+        self._spend(size)
         parts: list[bytes] = []
         missing = size
         while missing > 0 and number:
@@ -79,6 +78,11 @@ class _Database:
         if missing:
             raise damaged("a value breaks off")
         return b"".join(parts)
+
+    def _spend(self, size: int) -> None:
+        self._left -= size
+        if self._left < 0:
+            raise damaged("its values are longer than the file")
 
 
 def bdb_headers(source: ByteSource) -> Iterator[bytes]:
