@@ -24,7 +24,7 @@ _FILE_FLAGS, _GHOST = 1037, 64
 _INT32, _STRING, _STRING_ARRAY, _I18N = 4, 6, 8, 9
 _LESS, _GREATER, _EQUAL, _RPMLIB = 2, 4, 8, 1 << 24
 _MOST_TAGS = 1 << 14
-# Of files, or of dependencies of one kind, in one package; all of Fedora's kernel has some ten thousand.
+# Of files, or of dependencies of one kind, in one package; large ones have some ten thousand.
 _MOST_ENTRIES = 1_000_000
 
 

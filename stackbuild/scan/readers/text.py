@@ -12,7 +12,7 @@ _MOST_DIGITS = 18
 # All of Debian has 65,000 packages; the largest wheel has some 30,000 files.
 MOST_PACKAGES = 200_000
 MOST_FILES = 500_000
-# Of all packages' files and dependencies in one database; all of Fedora on one machine has half of it.
+# Of all packages' files and dependencies in one database: a hundred for each of twenty thousand packages.
 MOST_ROWS = 2_000_000
 
 
