@@ -70,15 +70,12 @@ class Engine(ImageRequests, ContainerRequests):
         status = {str(key): str(value) for key, value in info.get("DriverStatus") or []}
         return EngineInfo(
             server_version=version["Version"],
-            api_version=version["ApiVersion"],
             storage_driver=info["Driver"],
             containerd_store="containerd.snapshotter" in status.get("driver-type", ""),
             cdi=bool(info.get("CDISpecDirs")),
             runtimes=tuple(sorted(info.get("Runtimes") or {})),
             architecture=info["Architecture"],
             engine_id=info.get("ID", ""),
-            cgroup_version=info.get("CgroupVersion", "1"),
-            root_directory=info.get("DockerRootDir", ""),
             cgroup_driver=info.get("CgroupDriver", ""),
             security=tuple(sorted(_security_name(option) for option in info.get("SecurityOptions") or [])),
         )

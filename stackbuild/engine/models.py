@@ -12,15 +12,12 @@ class EngineInfo:
     """The engine as it describes itself."""
 
     server_version: str
-    api_version: str
     storage_driver: str
     containerd_store: bool  # images live in containerd: a load needs the base's layers too
     cdi: bool  # device requests with driver 'cdi' are served (engine 25 and newer)
     runtimes: tuple[str, ...]
     architecture: str  # as the kernel says it: x86_64, aarch64
     engine_id: str
-    cgroup_version: str
-    root_directory: str
     cgroup_driver: str = ""  # systemd or cgroupfs
     security: tuple[str, ...] = ()  # names of its security options: rootless, selinux, seccomp, …
 

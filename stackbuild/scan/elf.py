@@ -301,12 +301,3 @@ class ElfReader:
 
 def _folders(texts: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(folder for text in texts for folder in text.split(":") if folder)
-
-
-def read_elf(source: ByteSource) -> ElfFile:
-    """Read one ELF file; see :class:`ElfReader`.
-
-    Raises:
-        ScanError: ``file-damaged``.
-    """
-    return ElfReader(source).file()

@@ -9,19 +9,10 @@ from __future__ import annotations
 import binascii
 import posixpath
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from stackbuild.scan.entries import FileEntry
 from stackbuild.scan.examine import ELF, SHA256
-
-
-@dataclass(frozen=True, slots=True)
-class RecordRow:
-    """A file that a RECORD names and its own layer did not confirm: path, and the sha256 in hex, if it gives one."""
-
-    path: str
-    sha256: str
 
 
 def settle_records(entries: Mapping[str, FileEntry], facts: dict[str, dict[str, Any]]) -> None:

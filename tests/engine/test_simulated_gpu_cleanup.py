@@ -31,7 +31,7 @@ with machine.with_host(load_host("driver-470-t4.yaml")) as engine:
     requests = device_requests(GpuSelection(count=-1))
     with engine.container(busybox_image(engine), ["sleep", "600"], device_requests=requests) as container:
         container.start()
-        print(engine.info().root_directory, flush=True)
+        print(engine._api.info()["DockerRootDir"], flush=True)
         time.sleep(600)
 """
 
@@ -70,7 +70,7 @@ def test_a_stopped_engine_leaves_nothing_behind(tmp_path: Path) -> None:
     machine = SimulatedMachine("hook", tmp_path, reach=[9])
     try:
         with machine.with_host(load_host("driver-470-t4.yaml")) as engine:
-            folder = Path(engine.info().root_directory).parent
+            folder = Path(engine._api.info()["DockerRootDir"]).parent
             image = busybox_image(engine)
             with engine.container(
                 image, ["sleep", "600"], device_requests=device_requests(GpuSelection(count=-1))

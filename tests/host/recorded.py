@@ -16,11 +16,7 @@ NO_ENGINE = EngineAnswer(problem="No Docker engine answers")
 
 def engine(*runtimes: str, version: str = "28.5.2", cdi: bool = False) -> EngineAnswer:
     """An engine of that version with those runtimes."""
-    return EngineAnswer(
-        EngineInfo(
-            version, "1.51", "overlay2", False, cdi, ("runc", *runtimes), "x86_64", "", "2", "/var/lib/docker"
-        )
-    )
+    return EngineAnswer(EngineInfo(version, "overlay2", False, cdi, ("runc", *runtimes), "x86_64", ""))
 
 
 @dataclass(frozen=True)

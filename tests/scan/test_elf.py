@@ -10,7 +10,7 @@ import pytest
 
 from stackbuild.errors import ScanError
 from stackbuild.scan.byte_source import ByteSource
-from stackbuild.scan.elf import ElfReader, read_elf
+from stackbuild.scan.elf import ElfFile, ElfReader
 from stackbuild.scan.fatbin import read_gpu_code
 from tests.support.elf import make_elf, make_fatbin
 
@@ -21,8 +21,12 @@ def source(data: bytes) -> ByteSource:
     return ByteSource(io.BytesIO(data))
 
 
+def elf_of(here: ByteSource) -> ElfFile:
+    return ElfReader(here).file()
+
+
 def test_a_linked_library_is_read():
-    found = read_elf(source((FIXTURES / "several_architectures.so").read_bytes()))
+    found = elf_of(source((FIXTURES / "several_architectures.so").read_bytes()))
     assert (found.machine, found.bits, found.kind) == ("x86_64", 64, "library")
     assert found.soname == "libscale.so.1"
     assert found.needed == ("libstdc++.so.6", "libgcc_s.so.1", "libc.so.6")
@@ -37,24 +41,24 @@ def test_versions_compare_as_numbers():
     made = make_elf(
         needed=["libc.so.6"], versions={"libc.so.6": ["GLIBC_2.4", "GLIBC_2.34", "GLIBC_PRIVATE"]}
     )
-    assert read_elf(source(made)).needs_version("GLIBC_") == "2.34"
+    assert elf_of(source(made)).needs_version("GLIBC_") == "2.34"
 
 
 def test_rpath_and_runpath_are_kept_apart():
     made = make_elf(soname="liba.so", rpath="/opt/a:/opt/b", runpath="$ORIGIN")
-    found = read_elf(source(made))
+    found = elf_of(source(made))
     assert (found.rpath, found.runpath) == (("/opt/a", "/opt/b"), ("$ORIGIN",))
 
 
 def test_the_note_of_a_compat_library_is_read():
-    found = read_elf(source((FIXTURES / "compat_libcuda.so").read_bytes()))
+    found = elf_of(source((FIXTURES / "compat_libcuda.so").read_bytes()))
     assert found.compat is not None
     assert found.compat.cuda == "13.1"
     assert found.compat.drivers == (535, 550, 570, 580)
 
 
 def test_an_object_without_program_headers_is_static():
-    found = read_elf(source((FIXTURES / "relocatable.o").read_bytes()))
+    found = elf_of(source((FIXTURES / "relocatable.o").read_bytes()))
     assert (found.kind, found.static, found.needed) == ("object", True, ())
 
 
@@ -102,11 +106,11 @@ def test_overwritten_at_random(name: str):
 
 def test_a_claim_of_many_names_costs_no_more_than_its_bound():
     made = bytearray(make_elf(soname="a" * 4000, needed=["b"] * 20_000))
-    found = read_elf(source(bytes(made)))
+    found = elf_of(source(bytes(made)))
     assert len(found.needed) <= 4096
 
 
 @pytest.mark.parametrize("data", [b"", b"\x7fELF", b"\x7fELF" + bytes(60), b"MZ" + bytes(100)])
 def test_what_is_not_elf_is_said(data: bytes):
     with pytest.raises(ScanError, match="damaged or cut off"):
-        read_elf(source(data))
+        elf_of(source(data))

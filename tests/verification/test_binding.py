@@ -15,7 +15,7 @@ from stackbuild.verification.gpus import GpuSelection
 from stackbuild.verification.options import VerifyOptions
 from tests.verification.support import cpu_promise
 
-ENGINE = EngineInfo("20.10.24", "1.41", "overlay2", False, False, ("runc",), "x86_64", "ID", "1", "/var")
+ENGINE = EngineInfo("20.10.24", "overlay2", False, False, ("runc",), "x86_64", "ID")
 IMAGE = ImageInfo("sha256:1", {}, (), (), (), "", 0, "amd64", "linux")
 PROMISE = cpu_promise()
 

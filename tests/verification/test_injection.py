@@ -15,9 +15,7 @@ from stackbuild.verification.model import SuiteRun
 from stackbuild.verification.modes import ModeRun, merged_findings
 
 TWO = GpuSelection(device_ids=("GPU-1", "GPU-2"))
-ENGINE = EngineInfo(
-    "28.5.2", "1.51", "overlay2", False, True, ("nvidia", "runc"), "x86_64", "ID", "2", "/var"
-)
+ENGINE = EngineInfo("28.5.2", "overlay2", False, True, ("nvidia", "runc"), "x86_64", "ID")
 OLD = replace(ENGINE, cdi=False, runtimes=("runc",))
 
 
