@@ -11,11 +11,23 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.support.index_server import IndexServer
 from tests.support.registry import Registry
 
 SiteFile = Callable[..., Path]
+
+# How long an example takes says how busy the machine is, and nothing of the code. The examples are the same each
+# time: a failure is then of the change at hand, and no change is held up by what it did not touch. To look for
+# further ones: --hypothesis-profile=search.
+settings.register_profile(
+    "same", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile(
+    "search", deadline=None, max_examples=1000, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("same")
 _GARBAGE_THRESHOLD = 20_000
 
 

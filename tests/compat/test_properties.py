@@ -34,7 +34,7 @@ def failing(stack: ImageNeeds, host: HostOffer) -> set[str]:
     return {finding.code for finding in JUDGE.judge(stack, host) if finding.verdict is Verdict.FAIL}
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(BUILDS, ORTS, GPUS, st.tuples(DRIVERS, DRIVERS), ACCEPTS)
 def test_a_newer_driver_never_turns_a_pass_into_a_failure(
     torch: str, ort: str | None, gpu: str, drivers: tuple[str, str], accepts: str | None
@@ -45,7 +45,7 @@ def test_a_newer_driver_never_turns_a_pass_into_a_failure(
         assert failing(stack, described_offer(newer, [gpu], FACTS)) <= EXCUSED
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(BUILDS, ORTS, st.lists(GPUS, min_size=1, max_size=3), GPUS, DRIVERS, ACCEPTS)
 def test_one_more_gpu_never_turns_a_failure_into_a_pass(
     torch: str, ort: str | None, gpus: list[str], another: str, driver: str, accepts: str | None

@@ -63,7 +63,7 @@ def plain(file: FileChange) -> tuple[str, str, tuple[str, ...], str, str, str]:
     return (file.path, file.change, file.what, file.before, file.after, file.noise)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(IMAGE)
 def test_an_image_does_not_differ_from_itself(layers: list[dict[str, Content]]) -> None:
     drift = drift_of(MadeSource(layers), MadeSource(layers))
@@ -72,7 +72,7 @@ def test_an_image_does_not_differ_from_itself(layers: list[dict[str, Content]]) 
     assert drift.first_layer is None
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(IMAGE, IMAGE)
 def test_the_other_way_round_is_the_mirror(
     before: list[dict[str, Content]], after: list[dict[str, Content]]
@@ -83,7 +83,7 @@ def test_the_other_way_round_is_the_mirror(
     assert forth.differs == back.differs
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(IMAGE, IMAGE)
 def test_the_changes_lead_from_one_tree_to_the_other(
     before: list[dict[str, Content]], after: list[dict[str, Content]]

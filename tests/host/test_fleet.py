@@ -281,13 +281,13 @@ def _read_or_refused(text: str) -> None:
     assert hosts or code in ("host-unreadable", "host-invalid")
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.text(max_size=300))
 def test_any_text_is_read_or_refused(text: str) -> None:
     _read_or_refused(text)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(st.sampled_from(FILES), st.data())
 def test_a_damaged_file_is_read_or_refused(file: Path, data: st.DataObject) -> None:
     text = file.read_text()
@@ -298,7 +298,7 @@ def test_a_damaged_file_is_read_or_refused(file: Path, data: st.DataObject) -> N
     _read_or_refused(text)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),

@@ -195,7 +195,7 @@ def test_a_file_that_is_no_archive_is_refused(tmp_path: Path) -> None:
     assert refusal(wheel).code == "wheel-refused"
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=150)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=150)
 @given(
     edits=st.lists(st.tuples(st.integers(0, 5000), st.integers(0, 255)), min_size=1, max_size=6),
     cut=st.none() | st.integers(0, 3000),
@@ -220,7 +220,7 @@ def test_a_mutated_wheel_raises_nothing_but_our_errors(
     assert wheel.name in message(file)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=100)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=100)
 @given(
     name=st.sampled_from(["WHEEL", "RECORD", "entry_points.txt"]),
     text=st.text(max_size=40)

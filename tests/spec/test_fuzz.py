@@ -24,7 +24,6 @@ from tests.spec.test_load import COMPLETE
 LOCKS = ("pylock.toml", "uv.lock", "poetry.lock")
 FEW = settings(
     max_examples=int(os.environ.get("TEST_FUZZ_EXAMPLES", 25)),
-    deadline=None,
     suppress_health_check=list(HealthCheck),
 )
 
