@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import platform
 from pathlib import Path
+from typing import Any
 
 import pytest
 from defusedxml import ElementTree
 
 from stackbuild.cli.main import run
+from stackbuild.verification import local
 
 SPEC = """\
 schema: 1
@@ -54,6 +56,20 @@ def test_a_mistake_is_told_with_exit_code_2(
     assert shown.out == ""
 
 
+@pytest.fixture
+def _measured_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the suite run for the first command only: what it measured is judged and told again for the others."""
+    run_suite, measured = local._run, []
+
+    def once(*arguments: Any) -> Any:
+        if not measured:
+            measured.append(run_suite(*arguments))
+        return measured[0]
+
+    monkeypatch.setattr(local, "_run", once)
+
+
+@pytest.mark.usefixtures("_measured_once")
 def test_an_environment_is_judged_against_a_stack_in_every_format(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
