@@ -72,7 +72,7 @@ def test_a_wrong_hash_is_a_bad_line_or_a_changed_file(name: str, tmp_path: Path)
     with LoopbackServer(lambda request: Response(404)) as server:
         for got in reversed(case["transfers"]):
             server.misbehave("/torch", Misbehaviour(replace=got.encode(), times=1))
-        http = HttpClient(retry=RetryPolicy(attempts=2, first_delay=0.01), timeout=5)
+        http = HttpClient(retry=RetryPolicy(attempts=2, first_delay=0.01), timeout=60)
         request = FetchRequest("torch.whl", (f"{server.url}/torch.whl",), wanted, 3)
         with pytest.raises(StackbuildError) as caught:
             fetch_all([request], Store(tmp_path), observer=SilentObserver(), http=http)

@@ -189,7 +189,7 @@ def test_sigterm_ends_as_ctrl_c_does() -> None:
         "import sys, time, click; from stackbuild.cli import main as m; mod = type(sys)('made_up')\n"
         "@click.command('try')\n"
         "def try_():\n"
-        "    try: print('ready', flush=True); time.sleep(30)\n"
+        "    try: print('ready', flush=True); time.sleep(300)\n"
         "    finally: print('cleaned', flush=True)\n"
         "mod.command = try_; sys.modules['made_up'] = mod; m.COMMANDS['try'] = ('made_up', '')\n"
         "m.main(['try'])\n"
@@ -201,7 +201,7 @@ def test_sigterm_ends_as_ctrl_c_does() -> None:
         assert process.stderr is not None
         assert process.stdout.readline() == "ready\n"
         os.kill(process.pid, signal.SIGTERM)
-        assert process.wait(10) == 130
+        assert process.wait(100) == 130
         assert process.stdout.read() == "cleaned\n"
         assert "interrupted" in process.stderr.read()
 
@@ -211,7 +211,7 @@ def test_an_impatient_ctrl_c_does_not_stop_the_clean_up() -> None:
         "import sys, time, click; from stackbuild.cli import main as m; mod = type(sys)('made_up')\n"
         "@click.command('try')\n"
         "def try_():\n"
-        "    try: print('ready', flush=True); time.sleep(30)\n"
+        "    try: print('ready', flush=True); time.sleep(300)\n"
         "    finally: time.sleep(1); print('cleaned', flush=True)\n"
         "mod.command = try_; sys.modules['made_up'] = mod; m.COMMANDS['try'] = ('made_up', '')\n"
         "m.main(['try'])\n"
@@ -225,7 +225,7 @@ def test_an_impatient_ctrl_c_does_not_stop_the_clean_up() -> None:
         for _ in range(4):
             process.send_signal(signal.SIGINT)
             time.sleep(0.1)
-        assert process.wait(10) == 130
+        assert process.wait(100) == 130
         assert process.stdout.read() == "cleaned\n"
         assert process.stderr.read() == "stackbuild: interrupted; nothing left behind\n"
 
@@ -274,7 +274,7 @@ def test_a_reader_that_goes_away_does_not_change_the_exit_code() -> None:
         assert process.stderr is not None
         process.stdout.read(10)
         process.stdout.close()
-        assert process.wait(10) == 1
+        assert process.wait(100) == 1
         assert process.stderr.read() == ""
 
 

@@ -20,7 +20,7 @@ def test_what_a_killed_night_had_begun_ends_with_it(tmp_path: Path, store_root: 
     for name in ("a", "b"):
         (tmp_path / f"stacks/{name}.yaml").write_text(f"schema: 1\nname: {name}\nexternal: others:1\n")
     with socket.create_server(("127.0.0.1", 0)) as engine:
-        engine.settimeout(30)
+        engine.settimeout(100)
         night = subprocess.Popen(
             [sys.executable, "-m", "stackbuild", "nightly", "--jobs", "2"],
             cwd=tmp_path,
@@ -37,7 +37,7 @@ def test_what_a_killed_night_had_begun_ends_with_it(tmp_path: Path, store_root: 
         night.kill()
         night.wait()
         for connection in asking:
-            connection.settimeout(10)
+            connection.settimeout(100)
             while connection.recv(4096):  # what was asked, then the end
                 pass
             connection.close()

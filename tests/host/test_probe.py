@@ -49,7 +49,7 @@ def test_a_tool_answers_or_is_not_there(tools: Path) -> None:
     [
         "#!/bin/sh\nexec sleep 60\n",
         "#!/bin/sh\nsleep 60 &\n",  # a child keeps the pipe open
-        "#!/bin/sh\nsetsid sleep 8 &\n",  # and is in no group of ours
+        "#!/bin/sh\nsetsid sleep 60 &\n",  # and is in no group of ours
         "#!/bin/sh\nexec yes\n",
     ],
     ids=["hangs", "leaves a child", "leaves a daemon", "prints without end"],
@@ -58,7 +58,7 @@ def test_a_tool_that_does_not_end_is_left_in_time(tools: Path, script: str) -> N
     _tool(tools, "stuck", script)
     before = time.monotonic()
     answer = SystemProbe(limit=0.3).run("stuck")
-    assert time.monotonic() - before < 4
+    assert time.monotonic() - before < 50, "it was waited for"
     assert answer is not None
     assert answer.problem in (
         "did not answer in 0.3 s",

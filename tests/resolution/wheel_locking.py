@@ -19,7 +19,7 @@ from tests.support.wheels import make_wheel
 
 PYTHON = PythonLock(version="3.11.2", executable="/usr/bin/python3.11", tag="cp311")
 OS = OsLock(id="debian", version_id="12", codename="bookworm", glibc="2.36")
-HTTP = HttpClient(retry=RetryPolicy(attempts=2, first_delay=0.01), timeout=5)
+HTTP = HttpClient(retry=RetryPolicy(attempts=2, first_delay=0.01), timeout=60)
 
 
 @dataclass

@@ -28,12 +28,12 @@ def test_results_keep_their_order() -> None:
 
 def test_a_failure_ends_the_others_waits_too() -> None:
     with LoopbackServer(answer) as server:
-        server.misbehave("/limited", Misbehaviour(status=429, headers={"Retry-After": "30"}))
+        server.misbehave("/limited", Misbehaviour(status=429, headers={"Retry-After": "60"}))
         http = HttpClient(retry=RetryPolicy(attempts=3))
         began = time.monotonic()
         with pytest.raises(RefusedError):
             in_parallel(lambda path: http.read(server.url + path), ["/limited", "/none"], http=http, jobs=2)
-        assert time.monotonic() - began < 25, "the limit was waited for"
+        assert time.monotonic() - began < 50, "the limit was waited for"
         with pytest.raises(InterruptedRunError):
             http.read(server.url + "/a")
         assert http.scoped().read(server.url + "/a").body == b"/a"

@@ -19,13 +19,13 @@ def tiny(name: str, function: str | None = None, **fields: Any) -> dict[str, Any
         "name": name,
         "worker": "tiny",
         "function": f"tiny_gates:{function or name}",
-        "limit": 20,
+        "limit": 60,
         **fields,
     }
 
 
 def events_of(
-    folder: Path, gates: list[dict[str, Any]], *, program: Path = SUITE, limit: float = 30
+    folder: Path, gates: list[dict[str, Any]], *, program: Path = SUITE, limit: float = 300
 ) -> list[dict[str, Any]]:
     """All events of a run of these gates."""
     plan = folder / "plan.json"

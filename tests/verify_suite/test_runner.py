@@ -61,10 +61,10 @@ def test_a_gate_that_leaves_without_an_answer_has_crashed_even_with_exit_code_0(
 
 def test_a_gate_that_hangs_is_ended_with_its_children(tmp_path: Path) -> None:
     began = time.monotonic()
-    results = results_of(tmp_path, [tiny("hangs", limit=0.5), tiny("well")])
-    assert time.monotonic() - began < 10
+    results = results_of(tmp_path, [tiny("hangs", limit=2), tiny("well")])
+    assert time.monotonic() - began < 50, "it was waited for"
     assert results["hangs"]["outcome"] == "hung"
-    assert results["hangs"]["limit"] == 0.5
+    assert results["hangs"]["limit"] == 2
     child = int(results["hangs"]["output"].split()[1])
     _wait_until_gone(child)
     assert results["well"]["outcome"] == "measured"
@@ -126,20 +126,17 @@ def test_a_gate_that_reads_standard_input_does_not_eat_the_next_request(tmp_path
 def test_a_process_left_behind_does_not_hold_up_the_run(tmp_path: Path) -> None:
     began = time.monotonic()
     results = results_of(tmp_path, [tiny("leaves_child"), tiny("well")])
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 50, "it was waited for"
     assert results["leaves_child"]["measured"] == {"left": True}
 
 
 def test_workers_run_side_by_side(tmp_path: Path) -> None:
-    gates = [
-        tiny("hangs", limit=0.8),
-        tiny("second", "hangs", limit=0.8, worker="another"),
-        tiny("third", "hangs", limit=0.8, worker="a third"),
-    ]
-    began = time.monotonic()
+    place = tmp_path / "place"
+    place.mkdir()
+    options = {"folder": str(place), "number": 3}
+    gates = [tiny(worker, "meets", worker=worker, options=options) for worker in ("one", "two", "three")]
     results = results_of(tmp_path, gates)
-    assert [result["outcome"] for result in results.values()] == ["hung"] * 3
-    assert time.monotonic() - began < 2.3
+    assert [result["outcome"] for result in results.values()] == ["measured"] * 3
 
 
 def test_each_gate_is_announced_before_its_result(tmp_path: Path) -> None:
@@ -160,7 +157,7 @@ def test_a_plan_whose_needs_come_later_is_refused(tmp_path: Path) -> None:
 
 
 def _wait_until_gone(pid: int) -> None:
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 50
     while time.monotonic() < deadline:
         try:
             os.kill(pid, 0)

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 LOADED: list[int] = []
@@ -78,6 +79,15 @@ def bloats(options: dict[str, Any]) -> dict[str, Any]:
 def reads_input(options: dict[str, Any]) -> dict[str, Any]:
     """Read standard input to its end."""
     return {"read": sys.stdin.read()}
+
+
+def meets(options: dict[str, Any]) -> dict[str, Any]:
+    """Wait until as many gates as the options say have come to the same folder."""
+    folder = Path(options["folder"])
+    (folder / str(os.getpid())).touch()
+    while len(list(folder.iterdir())) < options["number"]:
+        time.sleep(0.02)
+    return {"met": options["number"]}
 
 
 def leaves_child(options: dict[str, Any]) -> dict[str, Any]:

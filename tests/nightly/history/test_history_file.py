@@ -8,8 +8,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -40,11 +38,15 @@ _NEXT = (
 
 
 class Listener(SilentObserver):
+    """Hears of waiting, and then has what is waited for released."""
+
     def __init__(self) -> None:
         self.notes: list[str] = []
+        self.release: Callable[[], None] = lambda: None
 
     def note(self, message: str) -> None:
         self.notes.append(message)
+        self.release()
 
 
 def test_a_killed_process_loses_no_night_that_it_reported_and_leaves_no_half_one(tmp_path: Path) -> None:
@@ -85,27 +87,26 @@ def test_a_second_process_waits_and_says_so(tmp_path: Path) -> None:
     path, listener = tmp_path / "history.sqlite", Listener()
     with History(path) as history:
         history.add(night(number=1))
-    with _held(path) as release:
-        threading.Timer(0.3, release).start()
-        began = time.monotonic()
-        with History(path, observer=listener) as history:
-            assert len(history.nights()) == 1, "reading does not wait"
-            history.add(night(number=2))
-        assert time.monotonic() - began > 0.2
+    with _held(path) as listener.release, History(path, observer=listener) as history:
+        assert len(history.nights()) == 1, "reading does not wait"
+        assert listener.notes == []
+        history.add(night(number=2))
     assert listener.notes == [f"waiting for {path}: another process is writing to it"]
     with History(path) as history:
         assert len(history.nights()) == 2
 
 
 def test_opening_waits_for_a_process_that_has_the_file_to_itself(tmp_path: Path) -> None:
-    path = tmp_path / "history.sqlite"
+    path, listener = tmp_path / "history.sqlite", Listener()
     with History(path) as history:
         history.add(night())
     # As SQLite has it while it puts a file in order after a crash, or closes it for the last time.
-    with _held(path, "PRAGMA locking_mode = EXCLUSIVE") as release:
-        threading.Timer(0.3, release).start()
-        with History(path) as history:
-            assert len(history.nights()) == 1
+    with (
+        _held(path, "PRAGMA locking_mode = EXCLUSIVE") as listener.release,
+        History(path, observer=listener) as history,
+    ):
+        assert len(history.nights()) == 1
+    assert listener.notes == [f"waiting for {path}: another process is writing to it"]
 
 
 def test_waiting_ends(tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ class Scene:
     @property
     def http(self) -> HttpClient:
         """A client that loses no time."""
-        return HttpClient(retry=RetryPolicy(attempts=3, first_delay=0.01), timeout=5)
+        return HttpClient(retry=RetryPolicy(attempts=3, first_delay=0.01), timeout=60)
 
     def wheel(self, name: str, version: str, *requires: str, index: str = "default", **more: Any) -> Path:
         """Put a wheel on an index."""

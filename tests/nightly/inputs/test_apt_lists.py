@@ -79,7 +79,7 @@ def _answer(files: Mapping[str, bytes], request: Request) -> Response:
 
 def read(server: LoopbackServer, root: Path, **changes: object) -> tuple[ListedDeb, ...]:
     repository = AptRepository(f"{server.url}/debian", str(changes.get("suite", "stable")), ("main",))
-    http = HttpClient(retry=RetryPolicy(attempts=2, first_delay=0.01), timeout=5)
+    http = HttpClient(retry=RetryPolicy(attempts=2, first_delay=0.01), timeout=60)
     lists = AptLists(http, Store(root / "store"), SilentObserver())
     return lists.read(repository, "debian", "amd64", frozenset({"tool", "absent"}))
 

@@ -24,7 +24,7 @@ def server() -> Iterator[LoopbackServer]:
 
 @pytest.fixture
 def probe() -> Probe:
-    return Probe(HttpClient(retry=RetryPolicy(attempts=2, first_delay=0.01), timeout=5), SilentObserver())
+    return Probe(HttpClient(retry=RetryPolicy(attempts=2, first_delay=0.01), timeout=60), SilentObserver())
 
 
 def test_one_byte_is_asked_for(server: LoopbackServer, probe: Probe) -> None:
