@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -54,6 +55,16 @@ class Misbehaviour:
     times: int | None = None
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128  # a connection that finds no place in the queue is tried again after a second
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Say nothing of clients that went away, which tests have them do."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)  # type: ignore[arg-type]
+
+
 class LoopbackServer:
     """Serves ``answer(request)``; a context manager. ``requests`` is the log of what was asked."""
 
@@ -62,8 +73,7 @@ class LoopbackServer:
         self._misbehaviours: list[tuple[re.Pattern[str], Misbehaviour]] = []
         self._guard = threading.Lock()
         self.requests: list[Request] = []
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._server.daemon_threads = True
+        self._server = _Server(("127.0.0.1", 0), self._handler())
         self._thread = threading.Thread(
             target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
         )

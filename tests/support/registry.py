@@ -50,9 +50,12 @@ class Registry:
     def __init__(self, directory: Path, *, htpasswd: str | None = None) -> None:
         self._directory = directory
         self._htpasswd = htpasswd
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port: int = probe.getsockname()[1]
+        # Kept, and never listening, so that nobody else is given the port before the registry listens there, nor
+        # while it is down: with this option, which Go's listeners set as well, that is no hindrance to it.
+        self._reserved = socket.socket()
+        self._reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._reserved.bind(("127.0.0.1", 0))
+        self.port: int = self._reserved.getsockname()[1]
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -75,7 +78,7 @@ class Registry:
             self._process = subprocess.Popen(
                 [program, "serve", str(configuration)], stdout=log, stderr=log, stdin=subprocess.DEVNULL
             )
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 120
         while True:
             if self._answers():
                 return self
@@ -88,12 +91,13 @@ class Registry:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+        self._reserved.close()
 
     def close(self) -> None:
         """End the process; later connections are refused."""
         if self._process is not None:
             self._process.terminate()
-            self._process.wait(timeout=10)
+            self._process.wait(timeout=100)
             self._process = None
 
     def _answers(self) -> bool:
