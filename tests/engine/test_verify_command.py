@@ -9,11 +9,11 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
-import jsonschema
 import pytest
 
 from stackbuild.cli.main import run
 from stackbuild.engine.docker_engine import Engine
+from tests.support.json_schemas import violations
 from tests.support.report_schemas import committed_schema
 
 pytestmark = pytest.mark.engine
@@ -60,7 +60,7 @@ def test_an_image_passes_as_a_table_and_as_json(image: str, capsys: pytest.Captu
     assert run(["verify", image, "--format", "json", "--gate", "dependencies-consistent"]) == 0
     shown = capsys.readouterr()
     document = json.loads(shown.out)
-    jsonschema.Draft202012Validator(json.loads(committed_schema())).validate(document)
+    assert violations(document, json.loads(committed_schema())) == []
     assert document["cached"] is True
     assert document["complete"] is False, "a part is never complete"
 

@@ -6,7 +6,6 @@ import json
 import re
 from typing import Any
 
-import jsonschema
 import pytest
 
 from stackbuild.findings import Finding, Verdict, is_complete
@@ -16,6 +15,7 @@ from stackbuild.reports.github import annotation
 from stackbuild.reports.json_report import render_json
 from stackbuild.verification.model import HostBasics, JudgedImage, VerificationReport
 from tests.reports.documents import ATTACK
+from tests.support.json_schemas import violations
 from tests.support.report_schemas import committed_schema, report_schema
 from tests.verification.support import cpu_promise
 
@@ -114,7 +114,7 @@ def test_an_earlier_result_says_so() -> None:
 def test_json_is_the_whole_report_and_keeps_to_its_schema() -> None:
     report = _report(WELL, WRONG, IDLE)
     document = json.loads(render_json(report))
-    jsonschema.Draft202012Validator(json.loads(committed_schema())).validate(document)
+    assert violations(document, json.loads(committed_schema())) == []
     assert document["schema"] == 1
     assert document["kind"] == "verification"
     assert [finding["code"] for finding in document["findings"]] == [
@@ -132,8 +132,7 @@ def test_the_committed_schema_is_current() -> None:
 @pytest.mark.parametrize("broken", [{"complete": "yes"}, {"unknown": 1}, {"findings": [{"code": "X"}]}])
 def test_the_schema_refuses_other_documents(broken: dict[str, Any]) -> None:
     document = {**json.loads(render_json(_report(WELL))), **broken}
-    with pytest.raises(jsonschema.ValidationError):
-        jsonschema.Draft202012Validator(json.loads(committed_schema())).validate(document)
+    assert violations(document, json.loads(committed_schema()))
 
 
 def test_text_of_an_image_cannot_act_on_a_terminal_or_a_workflow() -> None:

@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 from functools import cache
 from importlib.resources import files
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from jsonschema import Draft7Validator
+if TYPE_CHECKING:
+    from jsonschema import Draft7Validator
 
 Schema = Literal["github-workflows", "gitlab-ci"]
 
 
 @cache
 def _validator(name: Schema) -> Draft7Validator:
+    from jsonschema import Draft7Validator  # takes a second, which only the tests that ask pay
+
     folder = files("check_jsonschema") / "builtin_schemas" / "vendor"
     return Draft7Validator(json.loads((folder / f"{name}.json").read_text(encoding="utf-8")))
 
