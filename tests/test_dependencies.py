@@ -25,6 +25,7 @@ LOWEST_FIRST = (
     "findings",
     "output_file",
     "shipped",
+    "sizes",
     # Compatibility data, and a page for each code.
     "facts",
     "gates",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from stackbuild.cli.options import output_options
+from stackbuild.sizes import size_text
 
 if TYPE_CHECKING:
     from stackbuild.annotate.inspect import Inspection
@@ -109,7 +110,7 @@ def _remote_table(found: RemoteInspection) -> str:
 
 
 def _attached_rows(platform: InspectedPlatform) -> list[tuple[str, str]]:
-    rows = [("manifest", platform.digest), ("layers", f"{platform.size / 1e6:.1f} MB compressed")]
+    rows = [("manifest", platform.digest), ("layers", f"{size_text(platform.size)} compressed")]
     sbom = platform.sbom
     rows.append(("SBOM", f"{sbom.format}, {sbom.components} components" if sbom else "none attached"))
     for result in platform.results:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from stackbuild.cli.output import plain, talk
 from stackbuild.progress import Observer, SilentObserver
+from stackbuild.sizes import size_text
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -78,15 +79,8 @@ class BarObserver:
 
 
 def amount(count: int, unit: str) -> str:
-    """``count`` with its unit, bytes in decimal multiples: 1.5 GB."""
-    if unit != "bytes":
-        return f"{count} {unit}"
-    size = float(count)
-    for suffix in ("B", "kB", "MB"):
-        if size < 1000:
-            return f"{size:.0f} {suffix}"
-        size /= 1000
-    return f"{size:.1f} GB"
+    """``count`` with its unit, bytes as 1.5 GB."""
+    return size_text(count) if unit == "bytes" else f"{count} {unit}"
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from stackbuild.host.driver_facts import driver_branch
 from stackbuild.host.model import Host, HostGpu
 from stackbuild.host.offer import host_offer
 from stackbuild.host.tier import NAMES
+from stackbuild.sizes import size_text
 
 _SWITCH = {True: "on", False: "off"}
 
@@ -93,7 +94,7 @@ def _gpus(gpus: tuple[HostGpu, ...]) -> _Rows:
         facts = [
             gpu.name,
             f"compute capability {gpu.compute_capability or 'unknown'}",
-            *([f"{gpu.memory_mib} MiB"] if gpu.memory_mib else []),
+            *([size_text(gpu.memory_mib << 20)] if gpu.memory_mib else []),
             *([f"MIG {_SWITCH[gpu.mig]}"] if gpu.mig is not None else []),
             *([f"ECC {_SWITCH[gpu.ecc]}"] if gpu.ecc is not None else []),
             *([gpu.driver_model.upper()] if gpu.driver_model else []),

@@ -7,13 +7,14 @@ import re
 from typing import Any
 
 from stackbuild.errors import UsageError
+from stackbuild.sizes import size_text
 
 UNDERSTOOD = (
     "Understood are: the JSON of 'stackbuild host --format json', JSON or YAML by hand, nvidia-smi (the "
     "table, -q, -q -x, -L, --query-gpu with a header), 'kubectl get nodes -o json', 'scontrol show node' and "
     "'sinfo -N -o \"%N %G\"'; docs/hosts.md shows each."
 )
-_MAX_YAML_BYTES = 2 * 1024 * 1024  # thousands of hosts by hand; longer lists are JSON
+_MAX_YAML_BYTES = 2_000_000  # thousands of hosts by hand; longer lists are JSON
 _MAX_EVENTS = 200_000
 _MAX_DEPTH = 50
 _NULLS = ("", "~", "null", "Null", "NULL")
@@ -45,7 +46,7 @@ def parse_yaml(text: str) -> Any:
         text: What may be YAML; a text whose first line cannot begin a mapping or list gives None.
 
     Raises:
-        UsageError: ``host-unreadable``: not YAML, anchors, duplicate keys, more than 2 MiB, nested too deep.
+        UsageError: ``host-unreadable``: not YAML, anchors, duplicate keys, more than 2 MB, nested too deep.
     """
     from ruamel.yaml import YAML
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
@@ -54,7 +55,7 @@ def parse_yaml(text: str) -> Any:
         return None
     if len(text) > _MAX_YAML_BYTES:
         raise _unreadable(
-            f"is YAML of more than {_MAX_YAML_BYTES >> 20} MiB; write a fleet of that size as JSON"
+            f"is YAML of more than {size_text(_MAX_YAML_BYTES)}; write a fleet of that size as JSON"
         )
     document = _Document()
     try:

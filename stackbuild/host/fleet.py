@@ -18,8 +18,9 @@ from stackbuild.host.smi_list import is_smi_csv, is_smi_list, read_smi_csv, read
 from stackbuild.host.smi_report import is_smi_report, read_smi_report
 from stackbuild.host.smi_table import is_smi_table, read_smi_table
 from stackbuild.host.written import is_written, read_written
+from stackbuild.sizes import size_text
 
-_MAX_BYTES = 256 * 1024 * 1024  # the nodes of the largest clusters, as kubectl prints them
+_MAX_BYTES = 250_000_000  # the nodes of the largest clusters, as kubectl prints them
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _FAILED = re.compile(
     r"NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver"
@@ -110,7 +111,7 @@ def _text(content: bytes) -> str:
     """The content as text; Windows' shell writes UTF-16, and terminals leave bytes that are no UTF-8."""
     if len(content) > _MAX_BYTES:
         raise UsageError(
-            f"The file has more than {_MAX_BYTES // 1024**2} MiB.", code="host-unreadable", do=UNDERSTOOD
+            f"The file has more than {size_text(_MAX_BYTES)}.", code="host-unreadable", do=UNDERSTOOD
         )
     encoding = "utf-16" if content[:2] in _UTF16 else "utf-8-sig"
     text = content.decode(encoding, errors="replace")

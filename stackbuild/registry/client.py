@@ -28,12 +28,13 @@ from stackbuild.registry.documents import (
 from stackbuild.registry.near_tags import near_tags
 from stackbuild.registry.reference import Endpoint, endpoint_of, parse_repository
 from stackbuild.registry.transport import RegistryTransport, error_codes
+from stackbuild.sizes import size_text
 from stackbuild.store.outages import Outages
 
 _ACCEPT = ", ".join((OCI_INDEX, DOCKER_INDEX, OCI_MANIFEST, DOCKER_MANIFEST))
 _CHUNK = 1 << 20
 # The distribution specification lets registries refuse manifests above 4 MiB; configurations are smaller.
-_LARGEST_DOCUMENT = 8 << 20
+_LARGEST_DOCUMENT = 8_000_000
 _TAG_PAGES = 50
 
 
@@ -225,7 +226,7 @@ class RegistryClient:
                 body += chunk
                 if len(body) > _LARGEST_DOCUMENT:
                     raise LockError(
-                        f"the registry's answer is larger than {_LARGEST_DOCUMENT >> 20} MiB",
+                        f"the registry's answer is larger than {size_text(_LARGEST_DOCUMENT)}",
                         code="registry-failed",
                         where=f"{endpoint.reference} {path}",
                         do="Check the image's name; this is no manifest.",

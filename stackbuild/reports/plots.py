@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from stackbuild.reports.document import Plot
+from stackbuild.sizes import size_text
 
 _LONGEST_LABEL = 36
 ROW_HEIGHT = 38  # pixels: a line of text above a bar
@@ -53,8 +54,4 @@ def amount(value: float, unit: str) -> str:
     """A value for people: seconds as ``0.03 s``, bytes as ``1.5 GB``."""
     if unit == "s":
         return f"{value:.2f} s" if value < 10 else f"{value:.0f} s"
-    size, names = value, ["B", "kB", "MB", "GB"]
-    while size >= 1000 and len(names) > 1:
-        size /= 1000
-        names.pop(0)
-    return f"{size:.0f} {names[0]}" if size >= 100 or names[0] == "B" else f"{size:.1f} {names[0]}"
+    return size_text(value)

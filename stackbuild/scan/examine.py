@@ -29,6 +29,7 @@ from stackbuild.scan.readers.system import (
     OsReleaseReader,
     TorchVersionReader,
 )
+from stackbuild.sizes import size_text
 
 READERS: tuple[Reader, ...] = (
     OsReleaseReader(),
@@ -55,7 +56,7 @@ _CHUNK = 1 << 20
 _IN_MEMORY = 16 << 20
 # What all records of packages in one layer may hold; a layer of half a million installed files has a fifth of it.
 _MOST_ROWS = 2_000_000
-_MOST_TEXT = 512 << 20
+_MOST_TEXT = 500_000_000
 _KEPT_PROBLEMS = 100
 _TRIMMED_AT = 10_000
 _SCRIPT = 64 << 10
@@ -132,7 +133,7 @@ class Examined:
         self.text += size
         if self.rows > _MOST_ROWS or self.text > _MOST_TEXT:
             raise ScanError(
-                f"its records of packages have more than {_MOST_ROWS:,} rows or {_MOST_TEXT >> 20} MiB",
+                f"its records of packages have more than {_MOST_ROWS:,} rows or {size_text(_MOST_TEXT)}",
                 code="layer-too-large",
                 do="Look at what makes them; no image that is meant to be used has so many.",
             )

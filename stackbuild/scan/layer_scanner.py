@@ -14,9 +14,10 @@ from stackbuild.scan.examine import SMALL, Examined, examine, examine_small, is_
 from stackbuild.scan.layer import MOST_ENTRIES, ScannedLayer
 from stackbuild.scan.record_check import settle_records
 from stackbuild.scan.tar_stream import Member, Readable, Seekable, TarStream
+from stackbuild.sizes import size_text
 
 # Past these a layer is a hostile one: the largest real images have names of some 80 bytes.
-_MOST_NAME_BYTES = 256 << 20
+_MOST_NAME_BYTES = 250_000_000
 _LONGEST_PATH = 4096  # PATH_MAX of Linux (limits.h): no process can open a longer one
 
 
@@ -42,7 +43,7 @@ class _Builder:
         if self._count > self._most_entries:
             raise self._too_large(f"more than {self._most_entries:,} files")
         if self._name_bytes > _MOST_NAME_BYTES:
-            raise self._too_large(f"names of more than {_MOST_NAME_BYTES >> 20} MiB")
+            raise self._too_large(f"names of more than {size_text(_MOST_NAME_BYTES)}")
         if len(name) <= _LONGEST_PATH and len(linkname) <= _LONGEST_PATH:
             return True
         self.refuse(name, f"it or its link is longer than {_LONGEST_PATH} bytes")

@@ -11,6 +11,7 @@ from stackbuild.findings import Finding, is_complete
 from stackbuild.scan.contents.python import PythonDistribution
 from stackbuild.scan.elf_record import Library
 from stackbuild.scan.scan import Scan
+from stackbuild.sizes import size_text
 
 
 class ReportModel(BaseModel):
@@ -138,7 +139,7 @@ class ScanReport(ReportModel):
     driver: tuple[DriverEntry, ...]
     gpu_code: tuple[GpuCodeEntry, ...]
     elf: tuple[ElfEntry, ...]
-    large_files: dict[str, int] = Field(description="path → bytes, from 100 MiB on")
+    large_files: dict[str, int] = Field(description="path → bytes, from 100 MB on")
     set_uid: tuple[str, ...]
     owners: dict[str, int] = Field(description="bytes by owner, largest first")
 
@@ -156,7 +157,7 @@ class ScanReport(ReportModel):
             ("platform", self.image.platform),
             ("OS", f"{self.os or 'unknown'}{f', glibc {self.glibc}' if self.glibc else ''}"),
             ("packages", f"{len(self.packages)} of the system, {len(installed)} of Python"),
-            ("size", f"{size / 1e6:,.0f} MB in {counted(len(self.layers), 'layer')}"),
+            ("size", f"{size_text(size)} in {counted(len(self.layers), 'layer')}"),
         ]
         families = sorted({f"{item.family} {item.version}".strip() for item in self.cuda if item.version})
         if families:

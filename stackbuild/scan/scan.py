@@ -110,7 +110,7 @@ class Scan:
 
     @cached_property
     def large_files(self) -> tuple[FileSize, ...]:
-        """Files of 100 MiB and more."""
+        """Files of 100 MB and more."""
         return large_files(self.files)
 
     @cached_property

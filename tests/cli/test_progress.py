@@ -67,7 +67,7 @@ def test_no_color_and_ci_are_plain_even_on_a_terminal(
     ("count", "unit", "shown"),
     [
         (999, "bytes", "999 B"),
-        (1_500_000, "bytes", "2 MB"),
+        (1_500_000, "bytes", "1.5 MB"),
         (3_200_000_000, "bytes", "3.2 GB"),
         (7, "files", "7 files"),
     ],

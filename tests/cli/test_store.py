@@ -21,7 +21,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
 def test_usage(store: Store, capfd: pytest.CaptureFixture[str]) -> None:
     store.add_stream([b"x" * 1500])
     assert run(["store", "usage"]) == 0
-    assert f"{store.root}: 2 kB" in capfd.readouterr().out
+    assert f"{store.root}: 1.5 kB" in capfd.readouterr().out
     assert run(["store", "usage", "--format", "json"]) == 0
     shown = json.loads(capfd.readouterr().out)
     assert shown["bytes"] == 1500
@@ -34,7 +34,7 @@ def test_evict(store: Store, capfd: pytest.CaptureFixture[str]) -> None:
     assert store.blob(sha256)
     assert run(["store", "evict", "--all"]) == 0
     assert store.blob(sha256) is None
-    assert "removed 1 file, 2 kB; 0 B are left" in capfd.readouterr().out
+    assert "removed 1 file, 1.5 kB; 0 B are left" in capfd.readouterr().out
     assert run(["store", "evict"]) == 2
 
 

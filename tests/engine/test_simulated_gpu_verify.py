@@ -112,7 +112,7 @@ def test_on_a_sound_host_every_gate_about_reaching_the_gpu_passes(
 
     reached = ("device-nodes", "libcuda-not-in-container", "cuda-init", "nvml-agrees", "devices-as-reserved")
     assert {code: found(report, code).verdict for code in reached} == dict.fromkeys(reached, PASS)
-    assert "NVIDIA H100 80GB HBM3 (9.0, 81559 MiB)" in found(report, "devices-as-reserved").summary
+    assert "NVIDIA H100 80GB HBM3 (9.0, 85.5 GB)" in found(report, "devices-as-reserved").summary
     assert report.injection == injection
 
 
@@ -162,7 +162,7 @@ def test_a_reserved_mig_device_is_the_one_that_is_judged(simulated_host: OnSimul
         report = verified(engine, cuda_image(engine), gpus=parse_gpus("device=0:1"))
 
     assert found(report, "devices-as-reserved").verdict is PASS
-    assert "MIG 2g.10gb (8.0, 9856 MiB)" in found(report, "devices-as-reserved").summary
+    assert "MIG 2g.10gb (8.0, 10.3 GB)" in found(report, "devices-as-reserved").summary
     assert found(report, "mig-no-instance").measured == "1 MIG devices"
     assert found(report, "nvml-agrees").verdict is PASS
 

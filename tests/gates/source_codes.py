@@ -13,14 +13,14 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-# Arguments of that kind which are numbers.
-_NUMBERS = frozenset({"exit_code", "status_code", "returncode", "http_code"})
+# Arguments of that kind which are numbers, or programs.
+_OTHERS = frozenset({"exit_code", "status_code", "returncode", "http_code", "gpu_code"})
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def is_code_name(name: str) -> bool:
     """Whether an argument or attribute of that name holds a stable code."""
-    return (name == "code" or name.endswith("_code")) and name not in _NUMBERS
+    return (name == "code" or name.endswith("_code")) and name not in _OTHERS
 
 
 @dataclass

@@ -84,7 +84,7 @@ def test_a_whole_gpu_server() -> None:
     )
     assert (host.tier, host.tier_reason) == (5, None)
     text = render_card(host, FACTS, TODAY)
-    assert "2 ×            NVIDIA H200, compute capability 9.0, 143771 MiB, brand nvidia" in text
+    assert "2 ×            NVIDIA H200, compute capability 9.0, 151 GB, brand nvidia" in text
     assert "native         torch 2.14.1, cu130, bases up to CUDA 13.0" in text
 
 

@@ -120,8 +120,8 @@ def test_memory_is_judged_by_the_margin_that_the_stack_demands() -> None:
         promise = cuda_promise(torch_model=OURS, memory_margin=margin)
         found = judge_memory(promise, {"torch-memory": result}, "")
         assert found.verdict is verdict
-        assert "batch 8 at concurrency 2 peaks at 14,336 MiB of 16,384 MiB" in found.summary
-        assert "weights 2,048 MiB, activations 1,024 MiB" in found.measured
+        assert "batch 8 at concurrency 2 peaks at 15.0 GB of 17.2 GB" in found.summary
+        assert "weights 2.1 GB, activations 1.1 GB" in found.measured
 
 
 @pytest.mark.parametrize(

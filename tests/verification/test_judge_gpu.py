@@ -25,7 +25,7 @@ def test_a_host_on_which_all_is_well_passes_every_gate() -> None:
         "cudnn-shadowed",
     }
     assert {found.code for found in findings} >= set(REACH_CODES)
-    assert "NVIDIA L4 (8.9, 23034 MiB)" in _only(findings, "devices-as-reserved").summary
+    assert "NVIDIA L4 (8.9, 24.2 GB)" in _only(findings, "devices-as-reserved").summary
 
 
 def test_a_cpu_stack_has_nothing_to_judge_and_a_gpu_stack_without_a_gpu_is_not_complete() -> None:
@@ -224,7 +224,7 @@ def test_the_number_of_devices_is_the_number_reserved() -> None:
 def test_the_devices_are_those_of_the_hosts_card() -> None:
     for card, words in (
         (HostGpu(name="NVIDIA L4", compute_capability="8.9", memory_mib=23034), ""),
-        (HostGpu(name="NVIDIA L4", memory_mib=46068), "the host's card says 46068 MiB"),
+        (HostGpu(name="NVIDIA L4", memory_mib=46068), "the host's card says 48.3 GB"),
         (HostGpu(name="NVIDIA L40S"), "NVIDIA L4 is no GPU of this host's card"),
     ):
         surroundings = Surroundings(gpus=ALL.gpus, card=Host(gpus=(card,)))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from stackbuild.scan.contents.python import PythonContents
 from stackbuild.scan.image_files import ImageFiles
 
-_LARGE = 100 << 20
+_LARGE = 100_000_000
 _GIVES_RIGHTS = 0o6000  # set-uid and set-gid
 # Names under which tools keep keys and logins; a name alone is enough where the file is not empty.
 _BY_NAME = (
@@ -143,7 +143,7 @@ def leftovers(files: ImageFiles) -> tuple[Leftover, ...]:
 
 
 def large_files(files: ImageFiles) -> tuple[FileSize, ...]:
-    """Files of 100 MiB and more, largest first."""
+    """Files of 100 MB and more, largest first."""
     found = (
         FileSize(path, placed.entry.size, placed.layer)
         for path, placed in files.placed()

@@ -12,6 +12,7 @@ from stackbuild.findings import Finding, Verdict
 from stackbuild.scan.contents.cuda import CudaLibrary, cuda_family
 from stackbuild.scan.elf_record import Library
 from stackbuild.scan.scan import Scan
+from stackbuild.sizes import size_text
 
 
 def judge_shadowed(scan: Scan) -> Iterator[Finding]:
@@ -125,7 +126,7 @@ def judge_twice(scan: Scan) -> Iterator[Finding]:
             required="one copy",
             summary=f"{family} is there {len(items)} times, "
             + ("in one version" if len(versions) == 1 else f"in versions {', '.join(versions)}")
-            + f"; {spare / 1e6:,.0f} MB are spare. {taken}".rstrip(),
+            + f"; {size_text(spare)} are spare. {taken}".rstrip(),
             next_step="Keep one: take a -base image where wheels bring CUDA, or lock everything in one resolution.",
             details={
                 "copies": [{"path": item.path, "version": item.version} for item in items],

@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from stackbuild.counting import counted
 from stackbuild.findings import Finding, Verdict
 from stackbuild.scan.scan import Scan
+from stackbuild.sizes import size_text
 
 # NVIDIA's bases name these for the container runtime to fill.
 _FILLED_BY_THE_RUNTIME = ("/usr/local/nvidia/lib", "/usr/local/nvidia/lib64")
-_WORTH_TELLING = 10 << 20
+_CACHE_WORTH_TELLING = 1_000_000
+_WORTH_TELLING = 10_000_000
 _USUAL_PLACES = ("usr/bin/", "usr/sbin/", "bin/", "sbin/", "usr/lib/", "usr/libexec/", "lib/")
 _SHOWN = 20
 
@@ -90,14 +92,14 @@ def judge_privileged(scan: Scan) -> Iterator[Finding]:
 def judge_leftovers(scan: Scan) -> Iterator[Finding]:
     """Gate ``leftovers``: package lists, caches and temporary files."""
     for item in scan.leftovers:
-        if item.size >= 1 << 20:
+        if item.size >= _CACHE_WORTH_TELLING:
             yield Finding(
                 code="leftovers",
                 verdict=Verdict.WARN,
                 subject=item.kind,
-                measured=f"{item.size / 1e6:,.1f} MB in {counted(item.files, 'file')}",
+                measured=f"{size_text(item.size)} in {counted(item.files, 'file')}",
                 required="none",
-                summary=f"{item.kind[:1].upper()}{item.kind[1:]} take {item.size / 1e6:,.1f} MB "
+                summary=f"{item.kind[:1].upper()}{item.kind[1:]} take {size_text(item.size)} "
                 f"(for example /{item.example}).",
                 next_step="Remove them in the step that makes them, or mount the cache while building.",
                 details={"bytes": item.size, "files": item.files},
@@ -118,8 +120,8 @@ def judge_size(scan: Scan) -> Iterator[Finding]:
         yield Finding(
             code="space-to-save",
             verdict=Verdict.PASS,
-            measured=f"{total / 1e6:,.0f} MB in {counted(len(layers), 'layer')}",
-            summary=f"{total / 1e6:,.0f} MB in {counted(len(layers), 'layer')}; nothing large could be saved.",
+            measured=f"{size_text(total)} in {counted(len(layers), 'layer')}",
+            summary=f"{size_text(total)} in {counted(len(layers), 'layer')}; nothing large could be saved.",
             details=details,
         )
         return
@@ -127,10 +129,10 @@ def judge_size(scan: Scan) -> Iterator[Finding]:
     yield Finding(
         code="space-to-save",
         verdict=Verdict.WARN,
-        measured=f"{saved / 1e6:,.0f} of {total / 1e6:,.0f} MB",
-        required=f"savings below {_WORTH_TELLING >> 20} MiB each",
+        measured=f"{size_text(saved)} of {size_text(total)}",
+        required=f"savings below {size_text(_WORTH_TELLING)} each",
         summary="Could be saved: "
-        + "; ".join(f"{item.what}, {item.size / 1e6:,.0f} MB" for item in worth)
+        + "; ".join(f"{item.what}, {size_text(item.size)}" for item in worth)
         + ".",
         next_step=worth[0].how,
         details=details,

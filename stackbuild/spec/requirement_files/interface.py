@@ -13,9 +13,10 @@ from packaging.version import InvalidVersion, Version
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from stackbuild.errors import SpecError, SpecProblem
+from stackbuild.sizes import size_text
 from stackbuild.spec.requirement_files.environment import TargetEnvironments
 
-MAX_BYTES = 32 * 1024 * 1024  # the largest uv.lock seen in public repositories is about 5 MB
+MAX_BYTES = 32_000_000  # the largest uv.lock seen in public repositories is about 5 MB
 
 
 @dataclass(frozen=True)
@@ -109,7 +110,7 @@ def read_text(path: Path) -> str:
             f"cannot be read: {error.strerror}", code="requirements-not-found", where=str(path)
         ) from error
     if len(content) > MAX_BYTES:
-        raise refusal(path, f"the file is larger than {MAX_BYTES // 1024 // 1024} MiB")
+        raise refusal(path, f"the file is larger than {size_text(MAX_BYTES)}")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

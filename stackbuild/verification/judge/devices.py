@@ -7,12 +7,12 @@ from typing import Any
 
 from stackbuild.findings import Finding, Verdict
 from stackbuild.host.model import Host, HostGpu
+from stackbuild.sizes import size_text
 from stackbuild.verification.gpus import ALL, GpuSelection
 from stackbuild.verification.judge.findings import finding, not_applicable, pointless
 from stackbuild.verification.model import GateResult
 from stackbuild.verification.surroundings import Surroundings
 
-_MIB = 1 << 20
 # The card has the memory that the driver reports; CUDA's total leaves out what the driver keeps for itself.
 _MEMORY_TOLERANCE = 0.05
 
@@ -45,7 +45,7 @@ def judge_reserved(devices: Sequence[Mapping[str, Any]], gpus: GpuSelection, car
         wrong += [text for device in devices for text in _unlike(device, card.gpus)]
     described = ", ".join(
         f"{device.get('name', '?')} ({device.get('compute_capability', '?')}, "
-        f"{(device.get('memory_bytes') or 0) / _MIB:.0f} MiB)"
+        f"{size_text(device.get('memory_bytes') or 0)})"
         for device in devices
     )
     return finding(
@@ -96,7 +96,7 @@ def _unlike(device: Mapping[str, Any], gpus: Sequence[HostGpu]) -> list[str]:
             f"{same.name} has compute capability {device.get('compute_capability')}, the host's card says "
             f"{same.compute_capability}"
         )
-    memory = (device.get("memory_bytes") or 0) / _MIB
-    if same.memory_mib and abs(memory - same.memory_mib) > _MEMORY_TOLERANCE * same.memory_mib:
-        wrong.append(f"{same.name} has {memory:.0f} MiB, the host's card says {same.memory_mib} MiB")
+    memory, said = device.get("memory_bytes") or 0, (same.memory_mib or 0) << 20
+    if said and abs(memory - said) > _MEMORY_TOLERANCE * said:
+        wrong.append(f"{same.name} has {size_text(memory)}, the host's card says {size_text(said)}")
     return wrong

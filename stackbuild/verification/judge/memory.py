@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from stackbuild.findings import Finding, Verdict
+from stackbuild.sizes import size_text
 from stackbuild.verification.judge.findings import finding, not_applicable, pointless, unmeasured
 from stackbuild.verification.model import GateResult
 from stackbuild.verification.promise import Promise
 
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
-_MIB = 1 << 20
 _FOLDER = "/dev/shm"  # noqa: S108 - named, not used
 # What DataLoader workers need at the least, where nobody says: each batch in flight lies in /dev/shm.
 _USUAL_SHARED_MEMORY = 1 << 30
@@ -38,7 +38,7 @@ def judge_memory(promise: Promise, results: Mapping[str, GateResult], no_device:
         code,
         Verdict.PASS if kept else Verdict.FAIL,
         f"a {work} of batch {measured['batch']} at concurrency {measured['concurrency']} peaks at "
-        f"{peak / _MIB:,.0f} MiB of {total / _MIB:,.0f} MiB, which leaves {free:.0%}",
+        f"{size_text(peak)} of {size_text(total)}, which leaves {free:.0%}",
         subject=promise.torch_model.name,
         measured=parts,
         required=f"{margin:.0%} free" if promise.memory_margin is not None else "",
@@ -55,29 +55,28 @@ def _parts(measured: Mapping[str, Any]) -> str:
         ("outside torch", "outside_bytes"),
     )
     return ", ".join(
-        f"{name} {measured[key] / _MIB:,.0f} MiB" for name, key in named if measured.get(key) is not None
+        f"{name} {size_text(measured[key])}" for name, key in named if measured.get(key) is not None
     )
 
 
 def judge_shared_memory(promise: Promise, results: Mapping[str, GateResult]) -> Finding:
-    """Gate ``shm-too-small``: /dev/shm has what the spec says; below 1 GiB beside torch when it says nothing."""
+    """Gate ``shm-too-small``: /dev/shm has what the spec says; below ``1g`` beside torch when it says nothing."""
     code = "shm-too-small"
     interpreter = results.get("interpreter")
     if interpreter is None or interpreter.outcome != "measured":
         return unmeasured(code, interpreter)
     size = interpreter.measured.get("shm_bytes")
-    measured = f"{size / _MIB:,.0f} MiB" if size is not None else f"no {_FOLDER}"
+    measured = size_text(size) if size is not None else f"no {_FOLDER}"
     if promise.shm_size is not None:
         wanted = size_in_bytes(promise.shm_size)
+        asked = f"{promise.shm_size} ({size_text(wanted)})"
         enough = size is not None and size >= wanted
         return finding(
             code,
             Verdict.PASS if enough else Verdict.FAIL,
-            f"{_FOLDER} has {measured}"
-            if enough
-            else f"{_FOLDER} has {measured}, the spec asks for {promise.shm_size}",
+            f"{_FOLDER} has {measured}" if enough else f"{_FOLDER} has {measured}, the spec asks for {asked}",
             measured=measured,
-            required=promise.shm_size,
+            required=asked,
         )
     loaded = results.get("torch-import")
     if loaded is None or loaded.outcome != "measured":
@@ -89,7 +88,7 @@ def judge_shared_memory(promise: Promise, results: Mapping[str, GateResult]) -> 
         Verdict.WARN,
         f"{_FOLDER} has {measured}: DataLoader workers end with a bus error when it is full, and the spec sets no size",
         measured=measured,
-        required="1 GiB, or a size in the spec",
+        required=f"1g ({size_text(_USUAL_SHARED_MEMORY)}), or a size in the spec",
     )
 
 

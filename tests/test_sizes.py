@@ -1,0 +1,29 @@
+"""Sizes for people."""
+
+from __future__ import annotations
+
+import pytest
+
+from stackbuild.sizes import size_text
+
+
+@pytest.mark.parametrize(
+    ("count", "shown"),
+    [
+        (0, "0 B"),
+        (999, "999 B"),
+        (1000, "1.0 kB"),
+        (1536, "1.5 kB"),
+        (64 << 20, "67.1 MB"),
+        (999_499_999, "999 MB"),
+        (999_500_000, "1.0 GB"),
+        (15 << 30, "16.1 GB"),
+        (99_949_000_000, "99.9 GB"),
+        (99_951_000_000, "100 GB"),
+        (143_771 << 20, "151 GB"),
+        (2.5e12, "2.5 TB"),
+        (2.5e15, "2500 TB"),
+    ],
+)
+def test_three_digits_in_multiples_of_a_thousand(count: float, shown: str) -> None:
+    assert size_text(count) == shown
