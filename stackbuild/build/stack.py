@@ -19,6 +19,7 @@ from stackbuild.lock.path import lock_path
 from stackbuild.progress import Observer
 from stackbuild.site_config import SiteConfig
 from stackbuild.spec.load import LoadedSpec
+from stackbuild.spec.model import Platform
 from stackbuild.store.scratch import sweep_scratch
 from stackbuild.store.store import Store
 
@@ -39,11 +40,13 @@ class BuildOptions:
         fresh: Make every layer anew, whatever the store and the engine have.
         tags: The image's names, under which it is always built anew and not remembered; empty for
             STACK:VERSION and STACK:latest.
+        platform: One that is locked; None for the engine's.
     """
 
     builder: BuilderName = "assemble"
     fresh: bool = False
     tags: tuple[str, ...] = ()
+    platform: Platform | None = None
 
 
 def build_stack(
@@ -57,7 +60,7 @@ def build_stack(
     environ: Mapping[str, str],
     observer: Observer,
 ) -> BuiltImage:
-    """Build a stack's image for the engine's platform.
+    """Build a stack's image for a platform, the engine's own unless another is asked for.
 
     Args:
         stack: The spec.
@@ -73,7 +76,8 @@ def build_stack(
         LockError: ``lock-stale``, ``platform-not-locked``, or an input that is not what the lock says.
         UsageError: ``nothing-to-build``: an external stack.
         BuildError: A step failed.
-        NotJudgedError: The engine, an index or a registry cannot be used.
+        NotJudgedError: The engine, an index or a registry cannot be used; ``foreign-architecture``: the engine
+            cannot run what the platform's layers are made with.
     """
     spec = stack.spec
     if spec.external is not None:
@@ -84,7 +88,7 @@ def build_stack(
             do=f"Verify it: stackbuild verify {spec.name}.",
         )
     require_current(lock, spec, stack.folder, lock_path(stack.path))
-    platform = choose_platform(spec, lock, engine.platform())
+    platform = options.platform or choose_platform(spec, lock, engine.platform())
     created = created_at(lock, platform, environ)
     files = files_sha256(spec, stack.folder)
     key = plan_key(spec, lock, files, platform=platform, builder=options.builder, created=created)
@@ -99,19 +103,23 @@ def build_stack(
             observer.note(f"removed {name}, which a killed run had left")
         from stackbuild.annotate.pin_list import pin_list
         from stackbuild.annotate.tags import image_tags
+        from stackbuild.build.foreign import require_runnable
 
+        require_runnable(
+            lock.platforms[platform], platform, engine=engine, store=store, site=site, observer=observer
+        )
         pins = pin_list(spec, lock.platforms[platform], files, lock_sha256=lock_sha256(lock))
         tags = options.tags or image_tags(pins)
         before = {ref: found.id for ref in tags if (found := engine.image(ref)) is not None}
         request = BuildRequest(spec, stack.folder, lock, platform, created, pins, tags, options.fresh)
         try:
             built = _builder(options.builder, engine, store, site, observer).build(request)
+            if not options.tags:
+                store.put_record(_BUILT, key, asdict(built))
         except KeyboardInterrupt:
             _put_back(engine, tags, before, pins)
             raise
         remove_nameless(engine, set(before.values()) - {built.image_id})
-        if not options.tags:
-            store.put_record(_BUILT, key, asdict(built))
         return built
 
 

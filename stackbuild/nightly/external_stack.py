@@ -15,7 +15,7 @@ from stackbuild.nightly.comparing import Tonight, differs, explained
 from stackbuild.nightly.image_names import ImageNames
 from stackbuild.nightly.inputs import check_inputs
 from stackbuild.nightly.inputs_base import external_digest
-from stackbuild.nightly.judging import aging_of, judge_image
+from stackbuild.nightly.judging import aging_of, judge_image, not_verified
 from stackbuild.nightly.outcome import outcome_of_inputs
 from stackbuild.nightly.reference import Reference, known_digest, last_image
 from stackbuild.verification.target import supported_platform
@@ -104,6 +104,10 @@ class ExternalStack:
             notes,
             tars=self.case.ground.store,
         )
+        external = self.case.stack.spec.external or ""
+        for platform in self.case.stack.spec.platforms:
+            if platform != notes.found["platform"]:
+                notes.judged([not_verified(external, platform, notes.found["platform"])])
 
     def _pulled(self, engine: Engine, digest: str) -> ImageInfo:
         """The image for the engine's platform, pulled by its own digest: by an index's the engine takes any."""

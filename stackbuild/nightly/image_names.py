@@ -10,32 +10,39 @@ from stackbuild.engine.docker_engine import Engine
 from stackbuild.engine.naming import move_name
 from stackbuild.engine.uninterrupted import insisted
 from stackbuild.errors import NotJudgedError
+from stackbuild.spec.platforms import platform_in_a_name
 
 
 @dataclass(frozen=True)
 class ImageNames:
-    """The names of one stack.
+    """The names of one stack on one platform.
 
     Attributes:
         stack: The stack's name.
+        platform: Another than the engine's own, for example ``linux/arm64``; empty for that.
     """
 
     stack: str
+    platform: str = ""
 
     @property
     def last(self) -> str:
         """The image of the newest night that did not drift: what the next one is held against."""
-        return f"{self.stack}:nightly"
+        return f"{self.stack}:nightly{self._of}"
 
     @property
     def drifted(self) -> str:
         """An image that differed from :attr:`last`, until a night does not."""
-        return f"{self.stack}:nightly-drift"
+        return f"{self.stack}:nightly{self._of}-drift"
 
     @property
     def new(self) -> str:
         """The image of a night that is not over; one that a killed night left is removed by the next."""
-        return f"{self.stack}:nightly-new"
+        return f"{self.stack}:nightly{self._of}-new"
+
+    @property
+    def _of(self) -> str:
+        return f"-{platform_in_a_name(self.platform)}" if self.platform else ""
 
     @contextmanager
     def unfinished(self, engine: Engine) -> Iterator[None]:

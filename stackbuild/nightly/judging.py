@@ -6,7 +6,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from stackbuild.engine.docker_engine import Engine
-from stackbuild.findings import Finding
+from stackbuild.findings import Finding, Verdict
 from stackbuild.lock.model import Lock
 from stackbuild.nightly.aging import aging_findings
 from stackbuild.nightly.ground import Ground, NightOptions
@@ -40,6 +40,7 @@ def judge_image(
     notes: Notes,
     *,
     tars: Store,
+    runs_on: str = "",
 ) -> None:
     """Scan an image and run it, and note what is found.
 
@@ -52,6 +53,7 @@ def judge_image(
         options: How it is run.
         notes: Where findings, times and reports go.
         tars: Where tars of layers may be.
+        runs_on: The engine's platform where the image is for another, and so is scanned but not run; else empty.
 
     Raises:
         InterruptedRunError: The person stopped the run.
@@ -62,11 +64,33 @@ def judge_image(
         notes.documents["scan.json"] = render_json(report).encode()
         notes.documents["scan.html"] = render_html(document_of(report)).encode()
         notes.found["size"] = sum(layer.size for layer in report.layers)
+    if runs_on:
+        notes.judged([not_verified(image, platform, runs_on)])
+        return
     with notes.stage("verify"):
         verified = _verified(engine, image, spec_path, platform, ground, options)
         notes.judged(verified.findings)
         notes.documents["report.json"] = render_json(verified).encode()
         notes.documents["report.html"] = render_html(document_of_verification(verified)).encode()
+
+
+def not_verified(image: str, platform: Platform, runs_on: str) -> Finding:
+    """What is said of an image that nobody ran: it is for another platform than the engine's.
+
+    Args:
+        image: Its name.
+        platform: Its platform.
+        runs_on: The engine's.
+    """
+    return Finding(
+        code="platform-not-verified",
+        verdict=Verdict.SKIP,
+        subject=image,
+        measured=runs_on,
+        required=platform,
+        summary=f"not verified for {platform}: this engine runs {runs_on}",
+        next_step=f"Run a night on a machine for {platform} as well.",
+    )
 
 
 def _scanned(engine: Engine, image: str, spec_path: Path, ground: Ground, tars: Store) -> ScanReport:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -38,7 +39,7 @@ class NewerVersion(FrozenModel):
 
 
 class StackNight(FrozenModel):
-    """One stack in one night."""
+    """One stack in one night, on one platform."""
 
     stack: str
     external: bool = Field(default=False, description="others build it: no rebuild")
@@ -84,6 +85,11 @@ class StackNight(FrozenModel):
         }
 
 
+def label_of(stack: str, platform: str) -> str:
+    """What a reader calls a result: the stack's name, with the platform where that must be told."""
+    return f"{stack} ({platform})" if platform else stack
+
+
 class Night(FrozenModel):
     """What one run of ``stackbuild nightly`` found."""
 
@@ -102,6 +108,14 @@ class Night(FrozenModel):
     interrupted: bool = Field(
         default=False, description="stopped by a person; ``stacks`` are those judged till then"
     )
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What a reader calls each result, in their order: a stack of which there are several by its platform too."""
+        results = Counter(stack.stack for stack in self.stacks)
+        return tuple(
+            label_of(stack.stack, stack.platform if results[stack.stack] > 1 else "") for stack in self.stacks
+        )
 
     @property
     def findings(self) -> tuple[Finding, ...]:

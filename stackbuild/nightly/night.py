@@ -25,6 +25,7 @@ from stackbuild.nightly.own_stack import OwnStack
 from stackbuild.nightly.rounds import disk_is_full, run_rounds
 from stackbuild.progress import SilentObserver
 from stackbuild.spec.load import load_spec
+from stackbuild.spec.platforms import platform_in_a_name
 from stackbuild.store.vanished import store_vanished
 
 
@@ -144,10 +145,15 @@ class _Run:
             notes.ended_by(not_begun(), path.stem)
         else:
             self._run_stack(path, notes)
-        notes.found["tries"] = 1 + max((earlier.tries for earlier in self.results.get(path, ())), default=0)
-        notes.seconds["total"] = round(time.monotonic() - began, 3)
-        self.results[path] = (notes.night(),)
-        return not notes.infrastructure
+        tries = 1 + max((earlier.tries for earlier in self.results.get(path, ())), default=0)
+        for other in notes.others:
+            other.seconds["total"] = round(sum(other.seconds.values()), 3)
+        of_others = sum(other.seconds["total"] for other in notes.others)
+        notes.seconds["total"] = round(time.monotonic() - began - of_others, 3)
+        for one in notes.all:
+            one.found["tries"] = tries
+        self.results[path] = tuple(one.night() for one in notes.all)
+        return not any(one.infrastructure for one in notes.all)
 
     def _run_stack(self, path: Path, notes: Notes) -> None:
         """Judge one stack, and write its reports."""
@@ -160,8 +166,14 @@ class _Run:
                 with self.ground.store.lock(f"nightly {notes.stack}", observer=self.ground.observer):
                     kind = ExternalStack if stack.spec.external is not None else OwnStack
                     kind(Case(stack, self.ground, self.options, self.history, notes)).run()
-            with notes.stage("reports"):
-                notes.found["reports"] = dict(self.ground.keep(notes.stack, notes.documents))
+            for one in notes.all:
+                folder = (
+                    notes.stack
+                    if one is notes
+                    else f"{notes.stack}--{platform_in_a_name(one.found['platform'])}"
+                )
+                with one.stage("reports"):
+                    one.found["reports"] = dict(self.ground.keep(folder, one.documents))
         except InterruptedRunError:
             raise
         except StackbuildError as error:

@@ -16,6 +16,7 @@ from stackbuild.nightly.model import Outcome, StackNight
 from stackbuild.nightly.outcome import finding_of_error, outcome_of_error, worst_outcome
 from stackbuild.progress import Observer
 from stackbuild.reports.drift_markdown import render_drift_markdown
+from stackbuild.spec.model import Platform
 from stackbuild.store.disk import disk_full_as_error
 
 DISK_FULL = "disk-full"
@@ -39,6 +40,7 @@ class Notes:
         found: Further fields of ``StackNight``.
         documents: Reports, by file name.
         infrastructure: Something outside the stack kept a stage from being judged: trying again may help.
+        others: The same of the stack's further platforms.
     """
 
     stack: str
@@ -50,6 +52,19 @@ class Notes:
     found: dict[str, Any] = field(default_factory=dict)
     documents: dict[str, bytes] = field(default_factory=dict)
     infrastructure: bool = False
+    others: list[Notes] = field(default_factory=list)
+
+    @property
+    def all(self) -> tuple[Notes, ...]:
+        """These, and those of the stack's further platforms."""
+        return (self, *self.others)
+
+    def further(self, platform: Platform) -> Notes:
+        """Begin notes of a further platform of the same stack."""
+        notes = Notes(self.stack, self.observer, self.strict)
+        notes.found["platform"] = platform
+        self.others.append(notes)
+        return notes
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:

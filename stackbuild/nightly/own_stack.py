@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from stackbuild.build.plan import choose_platform
 from stackbuild.engine.docker_engine import Engine
@@ -17,6 +17,7 @@ from stackbuild.nightly.hindrance import hindrance
 from stackbuild.nightly.inputs import check_inputs
 from stackbuild.nightly.judging import aging_of
 from stackbuild.nightly.newer import newer_versions
+from stackbuild.nightly.notes import Notes
 from stackbuild.nightly.outcome import outcome_of_inputs
 from stackbuild.nightly.rebuild import Rebuild
 from stackbuild.resolution.bases.image_base import held_image_base
@@ -51,9 +52,34 @@ class OwnStack:
                 self.case.notes.found["platform"] = platform
             inputs = self._inputs(lock, engine)
             if engine is not None and platform is not None:
-                why_not = self._why_not(inputs, lock, platform, engine)
-                Rebuild(self.case, lock, platform, engine).judge(why_not=why_not)
+                self._on(platform, self.case.notes, lock, engine, inputs)
+                for further in (each for each in self.case.stack.spec.platforms if each != platform):
+                    notes = self.case.notes.further(further)
+                    notes.found["lock_sha256"] = lock_sha256(lock)
+                    self._on(further, notes, lock, engine, inputs)
+            else:
+                self._asked(self.case.notes, inputs or ())
             self._outlook(lock, engine)
+
+    def _on(
+        self,
+        platform: Platform,
+        notes: Notes,
+        lock: Lock,
+        engine: Engine,
+        inputs: Sequence[Finding] | None,
+    ) -> None:
+        """Judge the stack on one platform."""
+        self._asked(notes, [one for one in inputs or () if one.details.get("platform") == platform])
+        why_not = self._why_not(inputs, lock, platform, engine)
+        foreign = notes is not self.case.notes
+        Rebuild(replace(self.case, notes=notes), lock, platform, engine, foreign=foreign).judge(
+            why_not=why_not
+        )
+
+    @staticmethod
+    def _asked(notes: Notes, findings: Sequence[Finding]) -> None:
+        notes.asked(findings, outcome_of_inputs(findings))
 
     def _lock(self) -> Lock | None:
         with self.case.notes.stage("lock"):
@@ -66,7 +92,7 @@ class OwnStack:
     def _inputs(self, lock: Lock, engine: Engine | None) -> Sequence[Finding] | None:
         """Ask for the inputs; None when they could not be asked for at all."""
         with self.case.notes.stage("inputs"):
-            findings = check_inputs(
+            return check_inputs(
                 self.case.stack,
                 lock,
                 site=self.case.ground.site,
@@ -76,8 +102,6 @@ class OwnStack:
                 pages=self.case.ground.pages,
                 http=self.case.ground.http(),
             )
-            self.case.notes.asked(findings, outcome_of_inputs(findings))
-            return findings
         return None
 
     def _why_not(

@@ -44,14 +44,20 @@ class Rebuild:
     Attributes:
         case: The stack.
         lock: Its lock, current.
-        platform: The engine's, which is rebuilt.
-        engine: Builds and runs.
+        platform: The one to rebuild.
+        engine: Builds, and runs images of its own platform.
+        foreign: The platform is another than the engine's.
     """
 
     case: Case
     lock: Lock
     platform: Platform
     engine: Engine
+    foreign: bool = False
+
+    @property
+    def _names(self) -> ImageNames:
+        return ImageNames(self.case.stack.spec.name, self.platform if self.foreign else "")
 
     def judge(self, *, why_not: str) -> None:
         """Rebuild, compare and judge; in a quick night judge the image that is there.
@@ -67,7 +73,8 @@ class Rebuild:
             return
         if not case.options.rebuild:
             notes.findings.append(not_rebuilt(pins.stack, "a quick night was asked for"))
-            self._judge_what_is_there(pins)
+            if not self.foreign:
+                self._judge_what_is_there(pins)
         elif why_not:
             notes.findings.append(not_rebuilt(pins.stack, why_not))
         else:
@@ -80,8 +87,8 @@ class Rebuild:
         notes = self.case.notes
         image = None
         with notes.stage("scan"):
-            names = (image_tags(pins)[0], ImageNames(pins.stack).last)
-            image = image_of_inputs(self.engine, pins, names)
+            names = (image_tags(pins)[0], self._names.last)
+            image = image_of_inputs(self.engine, pins, names, self.platform)
             if image is None:
                 raise NotJudgedError(
                     "The engine has no image of this lock.",
@@ -120,13 +127,13 @@ class Rebuild:
             clean = None
             with case.notes.stage("rebuild"):
                 area = stores_area(case.ground.store, case.options)
-                held.enter_context(ImageNames(case.stack.spec.name).unfinished(self.engine))
+                held.enter_context(self._names.unfinished(self.engine))
                 clean = held.enter_context(clean_store(area))
             yield clean
 
     def _rebuilt(self, pins: PinList, clean: Store) -> None:
         case, notes = self.case, self.case.notes
-        names = ImageNames(pins.stack)
+        names = self._names
         built = None
         with notes.stage("rebuild"):
             built = self._build(names, clean)
@@ -153,7 +160,7 @@ class Rebuild:
     def _compared_with_reference(self, tonight: Tonight, pins: PinList, clean: Store) -> bool:
         """Hold the rebuilt image against what it must equal; True for drift."""
         case, notes = self.case, self.case.notes
-        names = ImageNames(pins.stack)
+        names = self._names
         reference = reference_of_rebuild(
             case.history,
             self.engine,
@@ -210,18 +217,25 @@ class Rebuild:
         if "files" in change.levels or "change" not in self.case.notes.found:
             self.case.notes.changed(change)
 
-    def _build(self, names: ImageNames, clean: Store) -> BuiltImage:
+    def _build(self, names: ImageNames, clean: Store) -> BuiltImage | None:
         case = self.case
-        built = build_stack(
-            case.stack,
-            self.lock,
-            engine=self.engine,
-            store=clean,
-            site=case.ground.site,
-            options=BuildOptions(tags=(names.new,)),
-            environ=case.ground.environ,
-            observer=case.ground.observer,
-        )
+        try:
+            built = build_stack(
+                case.stack,
+                self.lock,
+                engine=self.engine,
+                store=clean,
+                site=case.ground.site,
+                options=BuildOptions(tags=(names.new,), platform=self.platform),
+                environ=case.ground.environ,
+                observer=case.ground.observer,
+            )
+        except NotJudgedError as error:
+            if not self.foreign or error.code != "foreign-architecture":
+                raise
+            why = f"this engine runs {self.engine.platform()}, and its layers are made by running programs of {self.platform}"
+            case.notes.findings.append(not_rebuilt(case.stack.spec.name, why, next_step=error.do))
+            return None
         case.notes.found["config_digest"] = built.config_digest
         case.notes.found["diff_ids"] = built.diff_ids
         return built
@@ -236,4 +250,5 @@ class Rebuild:
             self.case.options,
             self.case.notes,
             tars=tars,
+            runs_on="" if not self.foreign else self.engine.platform(),
         )

@@ -67,7 +67,7 @@ def reference_of_rebuild(
         night = history.result(pins.stack, point.night, platform=platform)
         if night is not None and night.inputs_sha256 == inputs_sha256:
             return _of_night(night, night_of(point.started), engine, names)
-    name = image_of_inputs(engine, pins, names)
+    name = image_of_inputs(engine, pins, names, platform)
     image = engine.image(name) if name is not None else None
     if image is None:
         return None
@@ -110,11 +110,13 @@ def published_image(
     )
 
 
-def image_of_inputs(engine: Engine, pins: PinList, names: Sequence[str]) -> str | None:
-    """The first of these names whose image says that it is of the same lock, files and settings."""
+def image_of_inputs(engine: Engine, pins: PinList, names: Sequence[str], platform: str) -> str | None:
+    """The first of these names whose image says that it is of the same lock, files and settings, for a platform."""
     for name in names:
         image = engine.image(name)
-        stated = pins_that_hold(image.labels, image.diff_ids) if image is not None else None
+        if image is None or f"{image.os}/{image.architecture}" != platform:
+            continue
+        stated = pins_that_hold(image.labels, image.diff_ids)
         if stated is not None and _same_inputs(stated, pins):
             return name
     return None

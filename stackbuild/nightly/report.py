@@ -62,12 +62,12 @@ def document_of_night(night: Night) -> Document:
         ),
         parts=tuple(
             Part(
-                stack.stack,
+                label,
                 stack.findings,
                 seconds=stack.seconds.get("total", 0.0),
                 told=f"{stack.outcome}: {headline_of(stack)} [{code_of(stack)}]",
             )
-            for stack in night.stacks
+            for label, stack in zip(night.labels, night.stacks, strict=True)
         ),
         complete=night.complete and not night.interrupted,
         started=night.started,
@@ -159,10 +159,10 @@ def render_night(
     )
     console.print(Text(safe_line(title_of(night)), style="bold"))
     console.print()
-    column = max((len(stack.stack) for stack in night.stacks), default=0)
-    for stack in night.stacks:
+    column = max(map(len, night.labels), default=0)
+    for label, stack in zip(night.labels, night.stacks, strict=True):
         line = Text(f"{stack.outcome:<12}  ", style=_STYLES[stack.outcome])
-        line.append(f"{safe_line(stack.stack):<{column}}  ", style="bold")
+        line.append(f"{safe_line(label):<{column}}  ", style="bold")
         line.append(f"{safe_line(headline_of(stack))}  ", style="none")
         line.append(f"{stack.seconds.get('total', 0):.0f} s  [{code_of(stack)}]", style="dim")
         console.print(line)

@@ -60,6 +60,8 @@ def judge_rebuild(
     )
 
 
-def not_rebuilt(stack: str, why: str) -> Finding:
+def not_rebuilt(stack: str, why: str, *, next_step: str = "") -> Finding:
     """Gate ``rebuild-reproduces`` where nothing was rebuilt."""
-    return Finding(code=_CODE, verdict=Verdict.SKIP, subject=stack, summary=f"not rebuilt: {why}")
+    return Finding(
+        code=_CODE, verdict=Verdict.SKIP, subject=stack, summary=f"not rebuilt: {why}", next_step=next_step
+    )

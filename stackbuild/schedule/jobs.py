@@ -12,6 +12,7 @@ from stackbuild.facts.tables import Facts
 from stackbuild.schedule.model import BuildJob, JudgeJob, PromoteJob, Runner, StackJobs
 from stackbuild.spec.load import LoadedSpec
 from stackbuild.spec.model import Platform
+from stackbuild.spec.platforms import platform_in_a_name
 
 CPU = "cpu"
 _ARM = "-arm64"
@@ -58,7 +59,7 @@ def jobs_of(
     one = len(spec.platforms) == 1
     build, judge = [], []
     for platform in spec.platforms:
-        suffix = "" if one else f"-{platform.replace('/', '-')}"
+        suffix = "" if one else f"-{platform_in_a_name(platform)}"
         build.append(
             BuildJob(id=f"{spec.name}{suffix}", platform=platform, runner=runner_for(CPU, platform, runners))
         )

@@ -37,3 +37,8 @@ def marker_values(python: str, machine: str) -> dict[str, str]:
         "python_version": ".".join(python.split(".")[:2]),
         "sys_platform": "linux",
     }
+
+
+def platform_in_a_name(platform: str) -> str:
+    """A platform as a part of the name of a file, an image or a job: ``linux-arm64``."""
+    return platform.replace("/", "-")

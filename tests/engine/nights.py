@@ -104,7 +104,8 @@ class NightProject:
             blobs.append(cached(f"gzip/{digest(layer).split(':')[1]}.tar.gz", compressed).read_bytes())
         listed = ["PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"]
         listed += [f"{key}={value}" for key, value in env.items()]
-        config = image_configuration([digest(layer) for layer in layers], {"Env": listed, "Cmd": ["true"]})
+        # As the engine's reference images have it, so that a base need not be pulled.
+        config = image_configuration([digest(layer) for layer in layers], {"Env": listed})
         repository = f"{self.prefix}/library/{name}"
         manifest = self.registry.put_image(repository, config, blobs)
         return self.registry.put_index(repository, "1", {"linux/amd64": manifest}), manifest[0]
@@ -170,8 +171,15 @@ class NightProject:
         stack = write_stack(self.stacks, f"{self.prefix}-{stem}", **spec)
         lock = image_lock(stack, info, wheels=wheels or (), python=PYTHON if wheels is not None else None)
         platform = lock.platforms["linux/amd64"]
+        said = json.loads(image_configuration(list(info.diff_ids), {"Env": info.config["Env"]}))
         found = platform.base.model_copy(
-            update={"image": f"library/{base}", "index_digest": index, "platform_digest": manifest}
+            update={
+                "image": f"library/{base}",
+                "index_digest": index,
+                "platform_digest": manifest,
+                "config": {key: said[key] for key in said if key not in ("rootfs", "history")},
+                "created": said["created"],
+            }
         )
         repository = self.repository.url.rpartition("/")[2]
         locked = [lock_deb(path)[0].model_copy(update={"repository": repository}) for path in debs]

@@ -9,6 +9,8 @@ from pathlib import PurePosixPath
 from urllib.parse import quote
 
 from stackbuild.nightly.history.model import Series
+from stackbuild.nightly.model import label_of
+from stackbuild.spec.platforms import platform_in_a_name
 
 INDEX = "index.html"
 STACKS = "stacks"
@@ -18,12 +20,12 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f\\]")
 
 def label(series: Series) -> str:
     """What a reader calls it: the stack's name, with the platform where the stack has several."""
-    return series.stack if series.only or not series.platform else f"{series.stack} ({series.platform})"
+    return label_of(series.stack, "" if series.only else series.platform)
 
 
 def page_name(series: Series) -> str:
     """The file name of its page; a name that could be more than a name becomes a hash."""
-    name = series.stack if series.only else f"{series.stack}--{series.platform.replace('/', '-')}"
+    name = series.stack if series.only else f"{series.stack}--{platform_in_a_name(series.platform)}"
     if _PLAIN.fullmatch(name):
         return f"{name}.html"
     return f"{hashlib.sha256(name.encode()).hexdigest()[:32]}.html"
