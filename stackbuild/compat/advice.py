@@ -8,7 +8,6 @@ from dataclasses import replace
 from stackbuild.compat.judge import Answer
 from stackbuild.compat.oldest_driver import oldest_driver
 from stackbuild.compat.subject import Compatibility, GpuOffer, HostOffer, ImageNeeds
-from stackbuild.compat.variants import newest_fitting
 from stackbuild.compat.versions import parse_driver
 from stackbuild.facts.tables import Facts
 from stackbuild.findings import Verdict
@@ -82,6 +81,8 @@ class Adviser:
         same = self._same[position]
         line = self._fitting.get((same, accepts))
         if line is None:
+            from stackbuild.compat.variants import newest_fitting  # only where something failed
+
             host = self._hosts[same]
             choice = newest_fitting(host, accepts, self._facts) if host.max_cuda is not None else None
             base = f" on a base of CUDA {choice.base_cuda} or older" if choice and choice.base_cuda else ""

@@ -88,7 +88,7 @@ def test_a_check_that_passes_imports_nothing_that_it_does_not_ask(tmp_path: Path
         "annotate", "build", "engine", "explain", "host", "layers", "nightly", "publish", "registry", "render", "sbom",
         "scan", "store", "verification",
     }  # fmt: skip
-    assert not loaded & {"stackbuild.lock.file", "stackbuild.lock.model"}
+    assert not loaded & {"stackbuild.compat.variants", "stackbuild.lock.file", "stackbuild.lock.model"}
 
 
 def test_help_lists_every_command_with_its_line(capsys: pytest.CaptureFixture[str]) -> None:
