@@ -17,7 +17,7 @@ from tests.engine.publishing import project as project
 from tests.simulated_gpu.fixtures import simulated_host as simulated_host
 from tests.support.base_image import busybox_rootfs, debian_rootfs, docker_archive
 from tests.support.bookworm_debs import bookworm_debs, lock_debs
-from tests.support.cache import cached
+from tests.support.cache import cached, locked
 
 if TYPE_CHECKING:
     from stackbuild.engine.docker_engine import Engine
@@ -114,11 +114,15 @@ def _loaded(engine: Engine, stem: str, rootfs: Path | bytes) -> Iterator[str]:
 
 @pytest.fixture
 def builder_stages(engine: Engine) -> Iterator[None]:
-    """Removes the builder stages that rendered Dockerfiles leave as the engine's build cache."""
+    """Removes the builder stages that rendered Dockerfiles leave as the engine's build cache.
+
+    One test at a time: while a build runs, its stage looks like one that was left.
+    """
     dangling = {"dangling": True}
-    before = {image["Id"] for image in engine._api.images(filters=dangling)}
-    yield
-    for image in engine._api.images(filters=dangling):
-        found = engine.image(image["Id"]) if image["Id"] not in before else None
-        if found is not None and any("/opt/pip" in str(row.get("CreatedBy")) for row in found.history):
-            engine.remove_image(found.id)
+    with locked("builder-stages"):
+        before = {image["Id"] for image in engine._api.images(filters=dangling)}
+        yield
+        for image in engine._api.images(filters=dangling):
+            found = engine.image(image["Id"]) if image["Id"] not in before else None
+            if found is not None and any("/opt/pip" in str(row.get("CreatedBy")) for row in found.history):
+                engine.remove_image(found.id)

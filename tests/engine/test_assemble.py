@@ -8,9 +8,9 @@ import subprocess
 import sys
 import tarfile
 import textwrap
-import threading
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -36,11 +36,14 @@ PYTHON = PythonLock(version="3.11.2", executable="/usr/bin/python3.11", tag="cp3
 
 
 class Notes(SilentObserver):
-    def __init__(self) -> None:
+    def __init__(self, on_waiting: Callable[[], None] = lambda: None) -> None:
         self.notes: list[str] = []
+        self._on_waiting = on_waiting
 
     def note(self, message: str) -> None:
         self.notes.append(message)
+        if "waiting" in message:
+            self._on_waiting()
 
 
 class Bench:
@@ -142,7 +145,7 @@ def test_files_and_user_and_configuration(bench: Bench, busybox_image: str) -> N
     assert image.labels["org.opencontainers.image.title"] == bench.name
     with bench.engine.container(image.id, [], entrypoint=None) as container:
         container.start()
-        assert container.wait(20) == 0
+        assert container.wait(300) == 0
         assert container.logs() == b"it runs as 1234 in /srv/app\n"
 
 
@@ -173,7 +176,7 @@ def python_stack(bench: Bench, base: str, leaf: str = "1", *, big: bool = False)
 def run_python(engine: Engine, image: str, code: str) -> str:
     with engine.container(image, ["python", "-c", code], entrypoint=None) as container:
         container.start()
-        assert container.wait(60) == 0, container.logs().decode()
+        assert container.wait(300) == 0, container.logs().decode()
         return container.logs().decode().strip()
 
 
@@ -301,21 +304,10 @@ def info_or_none(engine: Engine, ref: str) -> ImageInfo | None:
 def test_a_second_build_of_a_stack_waits(bench: Bench, busybox_image: str) -> None:
     stack = write_stack(bench.folder, bench.name)
     lock = image_lock(stack, info(bench.engine, busybox_image))
-    notes = Notes()
-    held = threading.Event()
-    release = threading.Event()
-
-    def hold() -> None:
-        with bench.store.lock(f"build-{bench.name}", observer=SilentObserver()):
-            held.set()
-            release.wait(20)
-
-    holder = threading.Thread(target=hold)
-    holder.start()
-    held.wait(20)
-    threading.Timer(0.5, release.set).start()
-    built = bench.build(stack, lock, observer=notes)
-    holder.join()
+    with ExitStack() as held:
+        held.enter_context(bench.store.lock(f"build-{bench.name}", observer=SilentObserver()))
+        notes = Notes(on_waiting=held.close)
+        built = bench.build(stack, lock, observer=notes)
     assert built.image_id
     assert any("waiting" in note for note in notes.notes)
 

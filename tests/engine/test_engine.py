@@ -146,7 +146,7 @@ def test_the_entrypoint_is_overridden_and_can_be_kept(engine: Engine, busybox: s
     for entrypoint, expected in (((), b"x\n"), (None, b"banner /bin/echo x\n")):
         with engine.container(busybox, ["/bin/echo", "x"], entrypoint=entrypoint) as container:
             container.start()
-            assert container.wait(20) == 0
+            assert container.wait(300) == 0
             assert container.logs() == expected
 
 
@@ -176,7 +176,7 @@ def test_a_container_of_another_architecture_is_told_as_that(
 def test_a_container_that_ended_early_shows_its_last_words(engine: Engine, busybox: str) -> None:
     with engine.container(busybox, ["sh", "-c", "echo going; exit 3"]) as container:
         container.start()
-        container.wait(20)
+        container.wait(300)
         with pytest.raises(NotJudgedError) as caught:
             container.exec(["true"])
     assert caught.value.code == "container-ended"
@@ -190,7 +190,7 @@ def test_exec_past_its_limit_is_stopped(engine: Engine, busybox: str) -> None:
         with pytest.raises(NotJudgedError) as caught:
             container.exec(["/bin/sleep", "50"], limit=0.5)
     assert caught.value.code == "step-timeout"
-    assert time.monotonic() - began < 15
+    assert time.monotonic() - began < 40, "it was waited for"
 
 
 def test_wait_past_its_limit(engine: Engine, busybox: str) -> None:
@@ -211,7 +211,7 @@ def test_a_read_only_container_reads_a_filled_volume(engine: Engine, busybox: st
             busybox, ["/bin/cat", "/v/suite"], mounts=[Mount(volume, "/v")], read_only=True, network="none"
         ) as container:
             container.start()
-            assert container.wait(20) == 0
+            assert container.wait(300) == 0
             assert container.logs() == b"here"
     assert ours(engine) == set()
 
@@ -361,20 +361,22 @@ def test_sweep_takes_what_a_killed_run_left_and_nothing_else(
                 time.sleep(60)
         """
     )
-    with (
-        engine.container(busybox, ["/bin/sh"]) as mine,
-        subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as process,
-    ):
-        assert process.stdout is not None
-        container_id, volume = process.stdout.readline().split()
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        removed = engine.sweep()
-        assert volume in removed
-        assert len(removed) >= 2
-        left = {item["Id"] for item in engine._api.containers(all=True)}
-        assert container_id not in left
-        assert mine.id in left
+    with engine.container(busybox, ["/bin/sh"]) as mine:
+        for _ in range(5):
+            with subprocess.Popen(
+                [sys.executable, "-c", script], stdout=subprocess.PIPE, text=True
+            ) as process:
+                assert process.stdout is not None
+                container_id, volume = process.stdout.readline().split()
+                process.send_signal(signal.SIGKILL)
+            removed = engine.sweep()
+            left = {item["Id"] for item in engine._api.containers(all=True)}
+            assert container_id not in left
+            assert volume not in {item["Name"] for item in engine._api.volumes()["Volumes"] or ()}
+            assert mine.id in left
+            if volume in removed and len(removed) >= 2:
+                return
+        pytest.fail("each time a build of another test process, which sweeps as well, would have been first")
 
 
 def test_ctrl_c_while_a_container_runs_removes_it(engine: Engine, busybox: str) -> None:
@@ -394,5 +396,5 @@ def test_ctrl_c_while_a_container_runs_removes_it(engine: Engine, busybox: str) 
         container_id = process.stdout.readline().strip()
         time.sleep(0.3)
         os.kill(process.pid, signal.SIGINT)
-        process.wait(20)
+        process.wait(200)
     assert container_id not in {item["Id"] for item in engine._api.containers(all=True)}

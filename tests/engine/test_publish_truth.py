@@ -137,7 +137,7 @@ def _inside(project: Project) -> dict[str, str]:
         f"{project.name}:latest", ["python", "-c", program], entrypoint=None
     ) as container:
         container.start()
-        assert container.wait(60) == 0
+        assert container.wait(300) == 0
         found: dict[str, str] = json.loads(container.logs())
     return found
 

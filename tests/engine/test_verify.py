@@ -238,7 +238,7 @@ def test_f05_a_run_past_its_limit_is_stopped_and_nothing_is_left(
     ref = make_image({"usr/bin/python": "#!/bin/sh\nsleep 60\n"}, python=False)
     began = time.monotonic()
     report = _verified(engine, ref, PLAIN, limit=1)
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 50, "it was waited for"
     assert (report.findings[0].code, report.findings[0].verdict) == ("verify-timeout", Verdict.ERROR)
 
 
@@ -268,7 +268,7 @@ def test_f05_a_container_killed_from_outside_leaves_nothing(engine: Engine, make
                 begun.set()
 
     def kill_it() -> None:
-        assert begun.wait(30)
+        assert begun.wait(300)
         for container in _ours(engine)[0]:
             engine._api.kill(container)
 
@@ -283,13 +283,13 @@ def test_f05_a_container_killed_from_outside_leaves_nothing(engine: Engine, make
 
 
 def test_a_result_is_remembered_until_anything_it_depends_on_changes(
-    engine: Engine, debian_python_image: str, tmp_path: Path
+    engine: Engine, debian_python_image: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = Store(tmp_path / "store")
     first = _verified(engine, debian_python_image, PLAIN, store=store)
-    began = time.monotonic()
-    second = _verified(engine, debian_python_image, PLAIN, store=store)
-    assert time.monotonic() - began < 0.5
+    with monkeypatch.context() as without_containers:
+        without_containers.setattr(engine._api, "create_container", None)
+        second = _verified(engine, debian_python_image, PLAIN, store=store)
     assert second == first.model_copy(update={"cached": True})
     assert not first.cached
     assert not _verified(engine, debian_python_image, PLAIN, store=store, fresh=True).cached

@@ -31,13 +31,13 @@ def test_an_engine_that_ends_during_the_run_is_told_as_such() -> None:
     with running_daemon(installed_engine()) as daemon:
 
         def end_it() -> None:
-            assert begun.wait(60)
+            assert begun.wait(600)
             os.kill(daemon.pid, signal.SIGKILL)
 
         killer = threading.Thread(target=end_it)
         killer.start()
         with Engine.connect(daemon.url) as engine:
-            slow = {"usr/lib/python3/dist-packages/torch/__init__.py": b"import time; time.sleep(60)"}
+            slow = {"usr/lib/python3/dist-packages/torch/__init__.py": b"import time; time.sleep(600)"}
             image = python_image(engine, files=slow)
             promise = Promise(source="spec", python="3.11", torch="2.14.1")
             with pytest.raises(NotJudgedError) as died:

@@ -73,11 +73,11 @@ def test_the_linter_of_workflows_has_nothing_to_say(tmp_path: Path) -> None:
     text = (FOLDER / "github-actions.yml").read_text(encoding="utf-8")
     workflow.write_text(text)
     asked = [tool("jactionlint"), "--no-color", str(workflow)]
-    done = subprocess.run(asked, capture_output=True, text=True, cwd=tmp_path, timeout=120, check=False)
+    done = subprocess.run(asked, capture_output=True, text=True, cwd=tmp_path, timeout=600, check=False)
     assert (done.returncode, done.stdout) == (0, "")
     # It notices what would go wrong at run time.
     workflow.write_text(text.replace("needs.matrix.outputs.judge)", "needs.matrix.outputs.jugde)"))
-    done = subprocess.run(asked, capture_output=True, text=True, cwd=tmp_path, timeout=120, check=False)
+    done = subprocess.run(asked, capture_output=True, text=True, cwd=tmp_path, timeout=600, check=False)
     assert done.returncode == 1
     assert "jugde" in done.stdout
 
@@ -222,7 +222,7 @@ def test_a_push_without_a_known_commit_before_it_lists_every_stack(
         "CI_COMMIT_BEFORE_SHA": before,
     }
     asking = ["bash", "-eo", "pipefail", "-c", _matrix_script(service)]
-    subprocess.run(asking, env=environment, cwd=repository.root, check=True, capture_output=True, timeout=60)
+    subprocess.run(asking, env=environment, cwd=repository.root, check=True, capture_output=True, timeout=600)
     called = (tmp_path / "calls").read_text().splitlines()[-1].split()
     assert called[:2] == ["matrix", asked]
     assert (before in called) is (asked == "--changed-since")
@@ -260,7 +260,7 @@ def test_shellcheck_has_nothing_to_say(matrix: JobMatrix, tmp_path: Path) -> Non
         files[-1].write_text(f"#!/bin/bash\n# {name}\n{script}\n")
     assert len(files) > 20
     done = subprocess.run(
-        [tool("shellcheck"), *files], capture_output=True, text=True, timeout=120, check=False
+        [tool("shellcheck"), *files], capture_output=True, text=True, timeout=600, check=False
     )
     assert (done.returncode, done.stdout) == (0, "")
 
@@ -287,7 +287,7 @@ def verified(units: Path) -> tuple[int, str]:
         capture_output=True,
         text=True,
         env={"SYSTEMD_UNIT_PATH": f"{units}:", "PATH": "/usr/bin:/bin"},
-        timeout=60,
+        timeout=600,
         check=False,
     )
     return done.returncode, done.stdout + done.stderr
@@ -326,7 +326,7 @@ def test_the_mail_of_a_failed_night_is_one(tmp_path: Path) -> None:
         (tmp_path / name).chmod(0o755)
     script = script.replace("/usr/sbin/sendmail", "sendmail")
     environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "TO": "a@example.org"}
-    subprocess.run(["/bin/sh", "-c", script], env=environment, check=True, timeout=60)
+    subprocess.run(["/bin/sh", "-c", script], env=environment, check=True, timeout=600)
     assert (tmp_path / "mail").read_text() == (
         "To: a@example.org\nSubject: stackbuild on machine: the night needs a look\n\nthe night\n"
     )
@@ -337,6 +337,6 @@ def test_the_timer_starts_the_service_and_makes_up_for_a_night() -> None:
     assert "Persistent=yes" in timer
     (when,) = re.findall(r"^OnCalendar=(.+)$", timer, re.M)
     done = subprocess.run(
-        [tool("systemd-analyze"), "calendar", when], capture_output=True, text=True, timeout=60, check=True
+        [tool("systemd-analyze"), "calendar", when], capture_output=True, text=True, timeout=600, check=True
     )
     assert f"Normalized form: {when}" in done.stdout

@@ -124,6 +124,6 @@ def look(
         runtime=runtime,
     ) as container:
         container.start()
-        code, log = container.wait(30), container.logs().decode()
+        code, log = container.wait(300), container.logs().decode()
     assert code == 0, log
     return Seen(**json.loads(log))

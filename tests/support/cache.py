@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -17,12 +18,20 @@ def cache_root() -> Path:
     return Path(base) / "stackbuild-tests"
 
 
+@contextmanager
+def locked(name: str) -> Iterator[None]:
+    """Keep other test processes of this user from the same block."""
+    path = (cache_root() / name).with_name(f".{Path(name).name}.lock")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 def cached(name: str, make: Callable[[Path], None]) -> Path:
     """The cached file of that name, made by ``make(path)`` when absent; one maker at a time."""
     target = cache_root() / name
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with (target.parent / f".{target.name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with locked(name):
         if not target.exists():
             partial = target.parent / f".{target.name}.partial"
             partial.unlink(missing_ok=True)

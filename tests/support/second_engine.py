@@ -26,7 +26,7 @@ import requests.exceptions
 from tests.support import relay
 from tests.support.engine_program import EngineProgram
 
-_PATIENCE = 60.0
+_PATIENCE = 300.0
 # Images lie in memory, in the engine's own mount namespace: quick to load, and gone with it.
 _ON_TMPFS = 'mkdir "$0" && mount -t tmpfs engine "$0" && exec "$@"'
 
