@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,12 +16,20 @@ GPU = (
 
 
 class GitRepository:
-    """A working tree with a first commit, in which nothing of the machine's Git configuration holds."""
+    """A working tree in which nothing of the machine's Git configuration holds.
 
-    def __init__(self, root: Path) -> None:
+    Args:
+        root: Its folder, made when missing.
+        like: Another, of which this is to be a copy.
+    """
+
+    def __init__(self, root: Path, *, like: GitRepository | None = None) -> None:
         self.root = root
+        if like is not None:
+            shutil.copytree(like.root, root, symlinks=True)
+            return
         root.mkdir(parents=True, exist_ok=True)
-        self.git("init", "--quiet", "--initial-branch", "main")
+        self.git("init", "--quiet", "--initial-branch", "main", "--template", "")
 
     def git(self, *arguments: str) -> str:
         """Run git and return what it printed."""
@@ -32,7 +41,7 @@ class GitRepository:
             **{f"GIT_{who}_EMAIL": "test@example.org" for who in ("AUTHOR", "COMMITTER")},
         }
         done = subprocess.run(
-            ["git", "-C", str(self.root), *arguments],
+            ["git", "-C", str(self.root), "-c", "maintenance.auto=false", *arguments],
             env=environment,
             check=True,
             capture_output=True,

@@ -38,10 +38,17 @@ FILES = {
 }
 
 
-@pytest.fixture
-def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> GitRepository:
-    made = GitRepository(tmp_path / "project")
+@pytest.fixture(scope="module")
+def committed(tmp_path_factory: pytest.TempPathFactory) -> GitRepository:
+    """What every test starts from; they work in copies."""
+    made = GitRepository(tmp_path_factory.mktemp("committed") / "project")
     made.commit(FILES)
+    return made
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, committed: GitRepository) -> GitRepository:
+    made = GitRepository(tmp_path / "project", like=committed)
     monkeypatch.chdir(made.root)
     return made
 
