@@ -162,7 +162,7 @@ def test_of_several_that_provide_it_the_package_itself_then_its_architecture_cou
         rpm("app", requires=["libz", "own"], provides=["own"]),
         rpm("text", requires=["libz"], architecture="noarch"),
         *(rpm("zlib", provides=["libz"], architecture=name) for name in ("aarch64", "i686", "x86_64")),
-        rpm("other", provides=["own"]),
+        rpm("another", provides=["own"]),
     )
     refs = {entry["ref"]: entry.get("dependsOn", []) for entry in found["dependencies"]}
     for name in ("app", "text"):
@@ -216,6 +216,7 @@ def test_versions_are_ordered_as_rpm_orders_them() -> None:
         ("a = 0:1.0-2", "a = 1.0-2", True),
         ("a = 5.1~rc1", "a >= 5.1", False),
         ("a < 2", "a > 1", True),
+        ("a < 1.0-2", "a = 1.0", True),
         ("a < 2", "a > 3", False),
         ("a <= 2", "a >= 2", True),
         ("a < 2", "a >= 2", False),
