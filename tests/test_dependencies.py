@@ -20,6 +20,7 @@ LOWEST_FIRST = (
     "deb822",
     "distribution_name",
     "once",
+    "short_digest",
     "spelling",
     "progress",
     "findings",

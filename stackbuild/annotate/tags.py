@@ -6,8 +6,7 @@ import hashlib
 import re
 
 from stackbuild.annotate.pin_list import PinList
-
-_SHOWN = 12  # hex digits of the content hash in a tag
+from stackbuild.short_digest import short_hex
 
 
 def content_hash(pins: PinList) -> str:
@@ -23,7 +22,7 @@ def image_version(pins: PinList) -> str:
         parts += [pins.torch, *([pins.torch_variant] if pins.torch_variant else [])]
     if pins.python:
         parts.append("py" + "".join(pins.python.split(".")[:2]))
-    parts.append(content_hash(pins)[:_SHOWN])
+    parts.append(short_hex(content_hash(pins)))
     # OCI distribution specification 1.1, grammar of <reference>: no + and no other sign but . _ -
     return re.sub(r"[^A-Za-z0-9._-]", "-", "-".join(parts)).lstrip(".-")[:128]
 

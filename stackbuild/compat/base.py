@@ -10,6 +10,7 @@ from stackbuild.compat.cuda_tag import is_cuda_image, parse_cuda_tag
 from stackbuild.counting import counted
 from stackbuild.facts.tables import Facts
 from stackbuild.findings import Finding, Verdict
+from stackbuild.short_digest import short_digest
 
 
 def judge_tag(contents: Contents) -> Iterator[Finding]:
@@ -75,7 +76,7 @@ def judge_digest(contents: Contents, digest: str | None, facts: Facts) -> Iterat
             code="tag-digest-disagree",
             verdict=Verdict.FAIL if row.corroborated else Verdict.WARN,
             subject=subject,
-            measured=f"{digest[:19]}… is {row.tag}",
+            measured=f"{short_digest(digest)}… is {row.tag}",
             required=contents.base_tag,
             summary=f"The digest belongs to {row.tag}, not to {contents.base_tag}; the digest is what would be used.",
             next_step="Leave the digest out and let 'stackbuild lock' record it, or correct the tag.",
@@ -87,7 +88,7 @@ def judge_digest(contents: Contents, digest: str | None, facts: Facts) -> Iterat
             code="digest-platform-mismatch",
             verdict=Verdict.FAIL,
             subject=subject,
-            measured=f"{digest[:19]}… is the {platform} image",
+            measured=f"{short_digest(digest)}… is the {platform} image",
             required=contents.platform,
             summary=f"The digest is that of the {platform} image alone; on {contents.platform} it ends in 'exec format error'.",
             next_step="Pin the index digest, which serves every platform.",
@@ -97,7 +98,7 @@ def judge_digest(contents: Contents, digest: str | None, facts: Facts) -> Iterat
             code="digest-platform-mismatch",
             verdict=Verdict.PASS,
             subject=subject,
-            measured=f"{digest[:19]}… is the {platform} image alone",
+            measured=f"{short_digest(digest)}… is the {platform} image alone",
             summary=f"The digest pins the {platform} image alone; other platforms cannot use this spec.",
             details={"note": "single-platform-pin"},
         )

@@ -15,9 +15,9 @@ from stackbuild.drift.subject import ImageSubject
 from stackbuild.progress import Observer
 from stackbuild.scan.entries import FileEntry
 from stackbuild.scan.image_files import ImageFiles, PlacedFile
+from stackbuild.short_digest import short_hex
 from stackbuild.store.store import Store
 
-_SHOWN_HASH = 12
 _MOST_LINKS = 8
 
 
@@ -229,7 +229,7 @@ def _shown(entry: FileEntry, row: FileContent | None, what: tuple[str, ...]) -> 
     if entry.kind == "file" and (not what or "content" in what or "kind" in what):
         parts.append(f"{entry.size} bytes")
         if row is not None and row.sha256 and what:
-            parts.append(f"sha256 {row.sha256[:_SHOWN_HASH]}")
+            parts.append(f"sha256 {short_hex(row.sha256)}")
     if entry.kind == "symlink" and (not what or "link" in what or "kind" in what):
         parts.append(f"-> {entry.linkname}")
     if "mode" in what:
@@ -237,5 +237,5 @@ def _shown(entry: FileEntry, row: FileContent | None, what: tuple[str, ...]) -> 
     if "owner" in what:
         parts.append(f"owner {entry.uid}:{entry.gid}")
     if "xattrs" in what:
-        parts.append(f"xattrs {row.xattrs[:_SHOWN_HASH]}" if row is not None and row.xattrs else "no xattrs")
+        parts.append(f"xattrs {short_hex(row.xattrs)}" if row is not None and row.xattrs else "no xattrs")
     return ", ".join(parts) or entry.kind

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from stackbuild.drift.findings import package_text
 from stackbuild.drift.model import LayerChange, PackageChange
 from stackbuild.drift.subject import Subject
+from stackbuild.short_digest import short_digest
 
 _OURS = "stackbuild: "
 _DEBS = "apt-get install --no-download "
@@ -17,7 +18,6 @@ _BASE = re.compile(
     r"FROM (?P<image>\S+?)@(?P<digest>sha256:[0-9a-f]+)|stackbuild: (?P<distribution>\S+ \S+) from \d+ locked debs"
 )
 _LONGEST = 160
-_SHOWN_DIGEST = 19
 _NOT_RECORDED = "its command and the versions in it are the same; what else it read is not recorded"
 
 
@@ -114,7 +114,7 @@ def _moved(commands: tuple[str, ...]) -> tuple[str, ...]:
         return (f"{old} → {new}",)
     digests = [match["digest"] if (match := _BASE.fullmatch(command)) else None for command in commands]
     if digests[0] != digests[1] and all(digests):
-        return (f"digest {str(digests[0])[:_SHOWN_DIGEST]} → {str(digests[1])[:_SHOWN_DIGEST]}",)
+        return (f"digest {short_digest(str(digests[0]))} → {short_digest(str(digests[1]))}",)
     return ()
 
 

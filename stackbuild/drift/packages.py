@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from stackbuild.drift.breaking import package_breaks
 from stackbuild.drift.model import PackageChange
+from stackbuild.short_digest import short_hex
 
 _PYTHON_FOLDER = re.compile(r"/python\d+(?:\.\d+)*/")
-_SHOWN_HASH = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +153,7 @@ def _told_apart(what: Sequence[str], old: Sequence[Package], new: Sequence[Packa
             licences = sorted({text for item in items for text in item.licences or ()})
             parts.append(f"licence {', '.join(licences) or 'not stated'}")
         if "hash" in what:
-            parts.append(f"sha256 {_joined(item.sha256[:_SHOWN_HASH] for item in items)}")
+            parts.append(f"sha256 {_joined(short_hex(item.sha256) for item in items)}")
         told[name] = "; ".join(part for part in parts if part)
     return told
 

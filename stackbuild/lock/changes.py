@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from stackbuild.lock.model import BootstrapBaseLock, ImageBaseLock, Lock, PlatformLock
+from stackbuild.short_digest import short_digest
 
 
 def lock_changes(before: Lock | None, after: Lock) -> tuple[str, ...]:
@@ -70,5 +71,5 @@ def _moved(kind: str, then: Mapping[str, str], now: Mapping[str, str]) -> list[s
 def _base(platform_lock: PlatformLock) -> str:
     base = platform_lock.base
     if isinstance(base, ImageBaseLock):
-        return f"{base.image}:{base.tag}@{base.index_digest[:19]}"
-    return f"{base.distribution} {base.suite} {base.diff_id[:19]}"
+        return f"{base.image}:{base.tag}@{short_digest(base.index_digest)}"
+    return f"{base.distribution} {base.suite} {short_digest(base.diff_id)}"

@@ -14,6 +14,7 @@ from stackbuild.lock.model import ImageBaseLock
 from stackbuild.nightly.outcome import finding_of_error
 from stackbuild.registry.client import RegistryClient
 from stackbuild.registry.documents import ResolvedImage
+from stackbuild.short_digest import short_digest
 from stackbuild.spec.model import Platform
 
 # What of a base's environment decides where it runs; the rest of it is version noise.
@@ -49,7 +50,7 @@ def check_image_base(
     wrong = _wrongly_locked(base, platform, now, client)
     if wrong:
         return (_invalid(where, wrong, now),)
-    return (_served(where, f"{where} is still {base.index_digest[:19]}…", now),)
+    return (_served(where, f"{where} is still {short_digest(base.index_digest)}…", now),)
 
 
 def _wrongly_locked(
@@ -114,13 +115,14 @@ def check_external_image(
                 subject=reference,
                 measured=now.index_digest,
                 required=known_digest,
-                summary=f"{reference} is now {now.index_digest[:19]}…, and was {known_digest[:19]}… the last time.",
+                summary=f"{reference} is now {short_digest(now.index_digest)}…, and was {short_digest(known_digest)}… "
+                "the last time.",
                 next_step="Verify it anew before it is used; name it by digest where it must stay as it is.",
                 details={"index-digest": now.index_digest, "previous-digest": known_digest},
             )
         )
     else:
-        found.append(_served(reference, f"{reference} is {now.index_digest[:19]}…", now))
+        found.append(_served(reference, f"{reference} is {short_digest(now.index_digest)}…", now))
     for platform in platforms:
         if platform not in now.platforms:
             found.append(_no_platform(reference, platform, now, Verdict.FAIL))
@@ -201,7 +203,7 @@ def _moved(
         subject=where,
         measured=now.index_digest,
         required=base.index_digest,
-        summary=f"{where} is now {now.index_digest[:19]}…, and {base.index_digest[:19]}… is locked"
+        summary=f"{where} is now {short_digest(now.index_digest)}…, and {short_digest(base.index_digest)}… is locked"
         + (f": {_told(changes)}." if changes else "."),
         next_step="Read what moved. When it is wanted, "
         + ("change 'base.digest' in the spec and lock again" if pinned else "lock again with --upgrade base")

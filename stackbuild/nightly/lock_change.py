@@ -16,12 +16,12 @@ from stackbuild.lock.model import Lock
 from stackbuild.nightly.history.history import History
 from stackbuild.nightly.model import StackNight
 from stackbuild.nightly.reference import night_of
+from stackbuild.short_digest import short_hex
 from stackbuild.spec.model import Platform
 from stackbuild.store.store import Store
 
 _RECORD = "lock-of-a-night"
 _LOOK_BACK = 400  # nights
-_SHOWN_HASH = 12
 
 
 @dataclass(frozen=True)
@@ -119,6 +119,6 @@ def _files(last: StackNight, pins: PinList) -> tuple[PinChange, ...]:
     if not last.pins:
         return ()
     before, after = (
-        sha256[:_SHOWN_HASH] for sha256 in (PinList.model_validate(last.pins).files_sha256, pins.files_sha256)
+        short_hex(sha256) for sha256 in (PinList.model_validate(last.pins).files_sha256, pins.files_sha256)
     )
     return (PinChange(pin="files", before=before, after=after),) if before != after else ()

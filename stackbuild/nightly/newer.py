@@ -24,13 +24,12 @@ from stackbuild.progress import Observer
 from stackbuild.registry.client import RegistryClient
 from stackbuild.resolution.bases.image_base import lock_image_base
 from stackbuild.resolution.wheels.index_sources import PageCache
+from stackbuild.short_digest import short_digest
 from stackbuild.site_config import SiteConfig
 from stackbuild.spec.load import LoadedSpec
 from stackbuild.spec.model import ImageBaseSpec, Platform
 from stackbuild.store.http import HttpClient
 from stackbuild.store.store import Store
-
-_SHOWN_DIGEST = 19
 
 
 @dataclass(frozen=True)
@@ -162,8 +161,8 @@ class _Search:
         yield NewerVersion(
             kind="base",
             name=f"{locked.image}:{locked.tag}",
-            locked=locked.index_digest[:_SHOWN_DIGEST],
-            newer=now.index_digest[:_SHOWN_DIGEST],
+            locked=short_digest(locked.index_digest),
+            newer=short_digest(now.index_digest),
             verdict=verdict,
             reason=reason,
         )

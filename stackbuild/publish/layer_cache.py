@@ -20,6 +20,7 @@ from stackbuild.publish.staging import LAYER_PREFIX
 from stackbuild.registry.client import RegistryClient
 from stackbuild.registry.documents import OCI_MANIFEST
 from stackbuild.registry.writer import EMPTY_JSON, EMPTY_TYPE, RegistryWriter
+from stackbuild.short_digest import short_hex
 from stackbuild.sizes import size_text
 from stackbuild.store.layer_sink import StoredLayer
 from stackbuild.store.store import Store
@@ -158,7 +159,7 @@ class SharedStore(Store):
             return None
         found = super().layer(key)
         if found is not None:
-            self._tell(f"layer {key[:12]} ({size_text(found.size)}) came from {self._cache.repository}")
+            self._tell(f"layer {short_hex(key)} ({size_text(found.size)}) came from {self._cache.repository}")
         return found
 
     def _go_without(self, error: StackbuildError) -> None:

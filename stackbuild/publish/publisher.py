@@ -45,6 +45,7 @@ from stackbuild.registry.client import RegistryClient
 from stackbuild.registry.documents import OCI_INDEX
 from stackbuild.registry.referrers import list_referrers
 from stackbuild.registry.writer import RegistryWriter
+from stackbuild.short_digest import short_digest
 from stackbuild.store.store import Store
 
 
@@ -228,7 +229,7 @@ class Publisher:
         return sbom_finding(child, there=there)
 
     def _attach(self, repository: str, child: RemoteManifest, document: Attachment) -> None:
-        self.observer.stage("attach", f"{document.type} to {child.digest[:19]}")
+        self.observer.stage("attach", f"{document.type} to {short_digest(child.digest)}")
         digest = attach_document(self.writer, repository, child.descriptor, document)
         self._attached.setdefault(child.digest, []).append(
             AttachedDocument(type=document.type, digest=digest)

@@ -17,6 +17,7 @@ from stackbuild.engine.ownership import owner_is_gone, owner_label
 from stackbuild.errors import LockError, NotJudgedError
 from stackbuild.progress import Observer
 from stackbuild.registry.writer import RegistryWriter
+from stackbuild.short_digest import short_hex
 
 KEPT_SECONDS = 24 * 60 * 60
 INPUTS_PREFIX = "inputs-"
@@ -46,7 +47,7 @@ def staged_tag(now: float, digest: str) -> str:
         now: Seconds since 1970.
         digest: Of its manifest.
     """
-    return f"staged-{int(now)}-{digest.removeprefix('sha256:')[:12]}"
+    return f"staged-{int(now)}-{short_hex(digest)}"
 
 
 def inputs_tag(inputs: str) -> str:
@@ -89,7 +90,7 @@ def _is_dead(match: re.Match[str], machine: str, whole: str) -> bool:
 
 def _owner() -> tuple[str, str, str]:
     pid, start, machine = owner_label().split(" ", 2)
-    return pid, start, hashlib.sha256(machine.encode()).hexdigest()[:12]
+    return pid, start, short_hex(hashlib.sha256(machine.encode()).hexdigest())
 
 
 class StagingTags:

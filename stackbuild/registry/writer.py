@@ -18,6 +18,7 @@ from stackbuild.progress import Observer, SilentObserver
 from stackbuild.registry.client import RegistryClient
 from stackbuild.registry.documents import OCI_MANIFEST
 from stackbuild.registry.reference import Endpoint
+from stackbuild.short_digest import short_digest
 
 EMPTY_TYPE = "application/vnd.oci.empty.v1+json"
 EMPTY_JSON = b"{}"
@@ -179,7 +180,9 @@ class RegistryWriter:
                 last = attempt + 1 == _SESSIONS
                 if last or error.code not in ("registry-failed", "registry-unreachable"):
                     raise
-                self._observer.note(f"upload of {digest[:19]} to {endpoint.reference} broke off; again")
+                self._observer.note(
+                    f"upload of {short_digest(digest)} to {endpoint.reference} broke off; again"
+                )
             else:
                 return
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from stackbuild.counting import counted
 from stackbuild.drift.model import Drift, DriftVerdict, FileChange, Side
+from stackbuild.short_digest import short_digest
 
 _EXAMPLES = 3
 NOBODY = "of no known package"
@@ -108,7 +109,9 @@ def outcome(drift: Drift) -> str:
 
 def side_text(side: Side) -> str:
     """One side in a line."""
-    return " ".join(part for part in (side.name, f"({side.kind})", side.platform, side.digest[:19]) if part)
+    return " ".join(
+        part for part in (side.name, f"({side.kind})", side.platform, short_digest(side.digest)) if part
+    )
 
 
 def file_text(file: FileChange) -> str:

@@ -11,6 +11,7 @@ from typing import Literal
 from packageurl import PackageURL
 
 from stackbuild.lock.model import BootstrapBaseLock, LockedDeb, LockedWheel, OsLock, PlatformLock
+from stackbuild.short_digest import short_hex
 
 Kind = Literal["library", "framework", "operating-system", "container"]
 # Packages' own words for what kind of package they are, and the purl types (purl specification, types).
@@ -68,7 +69,7 @@ class Item:
         stem = self.purl.to_string() if self.purl else f"{self.kind}:{self.name}{version}"
         if not self.location:
             return stem
-        return f"{stem}#{hashlib.sha256(self.location.encode()).hexdigest()[:12]}"
+        return f"{stem}#{short_hex(hashlib.sha256(self.location.encode()).hexdigest())}"
 
 
 @dataclass(frozen=True)

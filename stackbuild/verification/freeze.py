@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from stackbuild.host.model import Host
+from stackbuild.short_digest import short_hex
 from stackbuild.verification.frozen_stack import FrozenStack, stack_of_host
 from stackbuild.verification.model import GateResult, SuiteRun
 from stackbuild.verification.promise import Promise
@@ -104,7 +105,7 @@ def _provider(run: SuiteRun) -> str:
 def _model_format(promise: Promise) -> str:
     formats = []
     if promise.onnx_model:
-        formats.append(f"ONNX ({(promise.onnx_model_sha256 or '')[:12]})")
+        formats.append(f"ONNX ({short_hex(promise.onnx_model_sha256 or '')})")
     if promise.torch_model is not None:
         formats.append("PyTorch")
     return ", ".join(formats) or "none of its own"

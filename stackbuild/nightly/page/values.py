@@ -85,11 +85,6 @@ def shorter(text: str, limit: int = 600) -> str:
     return text if len(text) <= limit else f"{text[:limit].rstrip()}… ({len(text) - limit} more characters)"
 
 
-def short_digest(digest: str) -> str:
-    """The first 12 hex digits of ``sha256:…``; empty for none."""
-    return digest.removeprefix("sha256:")[:12]
-
-
 def pin(value: object) -> str:
     """The value of a pin in words: lists and mappings without brackets."""
     if isinstance(value, Mapping):

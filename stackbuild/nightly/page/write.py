@@ -35,6 +35,7 @@ from stackbuild.nightly.page.state import StackState, gravest, has_change, state
 from stackbuild.output_file import write_file, writing
 from stackbuild.reports.drift_summary import file_text
 from stackbuild.reports.page_template import page_part, page_template
+from stackbuild.short_digest import short_hex
 from stackbuild.store.disk import disk_full_as_error
 
 _PACKAGE = "stackbuild.nightly.page"
@@ -130,7 +131,7 @@ def _row(state: StackState, nights: Sequence[NightSummary]) -> Row:
         since=state.since.started,
         seen=state.newest.started,
         last_good=state.last_good.started if state.last_good else "",
-        digest=values.short_digest(state.built.config_digest) if state.built else "",
+        digest=short_hex(state.built.config_digest) if state.built else "",
         size_bytes=state.built.size if state.built else 0,
         seconds=state.seconds,
         unbuilt=state.stage != "rebuild",

@@ -17,6 +17,7 @@ from stackbuild.progress import Observer
 from stackbuild.resolution.bases.mmdebstrap import mmdebstrap_repositories, without_host_options
 from stackbuild.resolution.debs.apt_sources import sources_text
 from stackbuild.resolution.debs.deb_files import fetch_debs
+from stackbuild.short_digest import short_hex
 from stackbuild.site_config import SiteConfig
 from stackbuild.store.http import HttpClient
 from stackbuild.store.layer_sink import StoredLayer
@@ -119,7 +120,7 @@ def ensure_bootstrap_base(
         As ``bootstrap_layer``; NotJudgedError: ``image-load-failed``, ``engine-died``.
     """
     config = _image_config(base, platform)
-    tag = f"{_REPOSITORY}:{base.suite}-{base.diff_id.removeprefix('sha256:')[:12]}"
+    tag = f"{_REPOSITORY}:{base.suite}-{short_hex(base.diff_id)}"
     image = engine.image(f"sha256:{hashlib.sha256(config).hexdigest()}") or engine.image(tag)
     if image is not None and image.diff_ids == (base.diff_id,):
         return image

@@ -1,0 +1,30 @@
+"""Digests as people read them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from stackbuild.short_digest import short_digest, short_hex
+
+HEX = "0123456789abcdef" * 4
+
+
+def test_twelve_digits_tell_images_apart() -> None:
+    assert short_digest(f"sha256:{HEX}") == "sha256:0123456789ab"
+    assert short_digest(f"sha512:{HEX}{HEX}") == "sha512:0123456789ab"
+    assert short_digest("") == ""
+    assert short_hex(f"sha256:{HEX}") == short_hex(HEX) == "0123456789ab"
+    assert short_hex("") == ""
+
+
+def test_nobody_cuts_digests_by_hand() -> None:
+    by_hand = re.compile(r"\[:(12|19)\]|removeprefix\([\"']sha256:[\"']\)\[")
+    package = Path(__file__).parents[1] / "stackbuild"
+    found = [
+        f"{path.relative_to(package)}:{number}"
+        for path in package.rglob("*.py")
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
+        if by_hand.search(line) and "uuid" not in line and path.name != "short_digest.py"
+    ]
+    assert found == []
