@@ -16,6 +16,7 @@ LOWEST_FIRST = (
     # Words of all: failures, models, findings, progress.
     "errors",
     "frozen_model",
+    "image_environment",
     "counting",
     "deb822",
     "distribution_name",

@@ -12,6 +12,7 @@ from pydantic import ConfigDict, Field
 
 from stackbuild.facts.tables import Facts
 from stackbuild.frozen_model import FrozenModel
+from stackbuild.image_environment import environment_of
 from stackbuild.lock.model import ImageBaseLock, LockedWheel, PlatformLock
 from stackbuild.spec.model import StackSpec
 
@@ -122,10 +123,7 @@ def _base(platform_lock: PlatformLock) -> BasePin:
 
 def _base_environment(platform_lock: PlatformLock) -> dict[str, str]:
     base = platform_lock.base
-    if not isinstance(base, ImageBaseLock):
-        return {}
-    entries = (base.config.get("config") or {}).get("Env") or []
-    return dict(str(entry).split("=", 1) for entry in entries if "=" in str(entry))
+    return environment_of(base.config) if isinstance(base, ImageBaseLock) else {}
 
 
 def _wheel_version(wheels: Mapping[str, LockedWheel], pattern: str) -> str | None:
@@ -139,15 +137,11 @@ def _wheel_version(wheels: Mapping[str, LockedWheel], pattern: str) -> str | Non
 def _torch_variant(spec: StackSpec, torch: LockedWheel | None) -> str | None:
     if torch is None:
         return None
-    local = Version(torch.version).local
-    if local:
-        return local
     framework = spec.frameworks.get("torch")
-    if framework is not None and framework.variant not in (None, "auto"):
+    if "+" not in torch.version and framework is not None and framework.variant not in (None, "auto"):
         return framework.variant
-    release = Facts().torch_release(Version(torch.version).public)
     machine = "aarch64" if "aarch64" in torch.file else "x86_64"
-    return release.default_variant.get(machine) if release else None
+    return Facts().torch_variant_of(torch.version, machine)
 
 
 def _cuda(

@@ -183,9 +183,10 @@ def _lock(loaded: LoadedSpec) -> tuple[Lock, str]:
 def _image_subject(here: Project, reference: str, loaded: LoadedSpec | None, facts: Facts) -> Subject:
     """An image's subject from the engine where it has the image, else from the registry."""
     from stackbuild.annotate.image_reference import find_image, split_reference
-    from stackbuild.compat.cuda_tag import is_cuda_image, parse_cuda_tag
+    from stackbuild.compat.cuda_tag import parse_cuda_tag
     from stackbuild.compat.subjects import subject_of_cuda_tag, subject_of_image
     from stackbuild.errors import NotJudgedError
+    from stackbuild.spec.gpu_image import is_cuda_image
 
     try:
         image = find_image(reference, here.site)

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from datetime import date
 
 from stackbuild.compat.contents import Contents
-from stackbuild.compat.cuda_tag import is_cuda_image, parse_cuda_tag
+from stackbuild.compat.cuda_tag import parse_cuda_tag
 from stackbuild.counting import counted
 from stackbuild.facts.tables import Facts
 from stackbuild.findings import Finding, Verdict
 from stackbuild.short_digest import short_digest
+from stackbuild.spec.gpu_image import is_cuda_image
 
 
 def judge_tag(contents: Contents) -> Iterator[Finding]:

@@ -11,8 +11,9 @@ from itertools import groupby, islice
 from typing import Literal
 
 from stackbuild.compat.advice import Adviser
-from stackbuild.compat.contents import Contents, needs
+from stackbuild.compat.contents import Contents
 from stackbuild.compat.judge import Answer, HostJudge, answer_of, judge_image
+from stackbuild.compat.needs import needs
 from stackbuild.compat.oldest_driver import oldest_driver
 from stackbuild.compat.policy import judge_policy, waiver_matches, with_severities, with_waivers
 from stackbuild.compat.report import Cell, CheckedStack, CheckReport, check_report

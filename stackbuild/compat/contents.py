@@ -7,11 +7,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from stackbuild.compat.cuda_tag import CudaTag, is_cuda_image, parse_cuda_tag
-from stackbuild.compat.subject import Compatibility, CompatLibrary, CudaComponent, ImageNeeds
-from stackbuild.compat.versions import CudaVersion, parse_cuda, parse_driver, parse_variant
+from stackbuild.compat.cuda_tag import CudaTag, parse_cuda_tag
+from stackbuild.compat.subject import CompatLibrary
+from stackbuild.compat.versions import CudaVersion, parse_cuda
 from stackbuild.distribution_name import normalized_name
 from stackbuild.facts.tables import Facts
+from stackbuild.image_environment import environment_of
+from stackbuild.spec.gpu_image import expects_gpu, is_cuda_image
 from stackbuild.spec.model import ImageBaseSpec, StackSpec, WheelUrl
 from stackbuild.spec.platforms import MACHINES
 
@@ -90,18 +92,6 @@ class Contents:
         return MACHINES[self.platform]
 
 
-def environment_of(config: Mapping[str, object]) -> dict[str, str]:
-    """The environment of an image configuration (its ``config.Env`` list) as a mapping."""
-    inner = config.get("config")
-    listed = inner.get("Env") if isinstance(inner, Mapping) else config.get("Env")
-    pairs = (
-        (str(item).partition("=") for item in listed or () if isinstance(item, str))
-        if isinstance(listed, list | tuple)
-        else ()
-    )
-    return {name: value for name, _, value in pairs}
-
-
 def _torch_version(version: str, variant: str | None, index: str | None) -> str:
     if "+" in version or variant in (None, "auto") or index == "default":
         return version
@@ -163,17 +153,6 @@ def contents_of_spec(spec: StackSpec, facts: Facts, platform: str = "linux/amd64
         ranges=tuple(sorted((name, specifier) for name, specifier in ranges.items() if name not in found)),
         compat=_base_compat(cuda_tag.cuda if cuda_tag else None, platform),
         expects_gpu=expects_gpu(spec),
-    )
-
-
-def expects_gpu(spec: StackSpec) -> bool:
-    """Whether the spec means a GPU image: a CUDA variant, a -gpu framework, a CUDA base or target GPUs."""
-    variants = {framework.variant for framework in spec.frameworks.values()}
-    return bool(
-        any(variant and variant.startswith("cu") for variant in variants)
-        or any(normalized_name(name) in ("onnxruntime-gpu", "tensorrt") for name in spec.frameworks)
-        or (isinstance(spec.base, ImageBaseSpec) and is_cuda_image(spec.base.image))
-        or spec.target.gpus
     )
 
 
@@ -265,108 +244,4 @@ def contents_of_cuda_tag(
         else {},
         compat=_base_compat(cuda, platform),
         expects_gpu=True,
-    )
-
-
-def torch_variant_of(version: str, machine: str, facts: Facts) -> str | None:
-    """The build variant of a torch version: its local label, else what the default index ships; None if unknown."""
-    public, _, local = version.partition("+")
-    if local:
-        return local
-    release = facts.torch_release(public)
-    return release.default_variant.get(machine) if release else None
-
-
-def _torch_component(torch: Distribution, machine: str, facts: Facts) -> CudaComponent | None:
-    variant = torch_variant_of(torch.version, machine, facts)
-    if variant is None:
-        return CudaComponent("torch", torch.version, None, None, confidence="uncertain")
-    cuda = parse_variant(variant)
-    if cuda is None:
-        return None
-    public = torch.version.partition("+")[0]
-    shown = torch.version if "+" in torch.version else f"{torch.version} ({variant} from the default index)"
-    row = facts.torch_variant(public, variant)
-    if row is None:
-        return CudaComponent("torch", shown, cuda, None, confidence="uncertain")
-    return CudaComponent("torch", shown, cuda, row.sm, row.ptx, row.confidence)
-
-
-def _onnxruntime_component(item: Distribution, facts: Facts) -> CudaComponent:
-    row = facts.onnxruntime_release(item.version)
-    if row is None:
-        return CudaComponent("onnxruntime-gpu", item.version, None, None, confidence="uncertain")
-    return CudaComponent(
-        "onnxruntime-gpu",
-        item.version,
-        parse_cuda(row.cuda_build) if "x" not in row.cuda_build else CudaVersion(row.cuda_major, 0),
-        row.sm,
-        row.ptx or (),
-        row.confidence,
-    )
-
-
-def _tensorrt_component(contents: Contents) -> CudaComponent | None:
-    for item in contents.distributions:
-        match = re.fullmatch(r"tensorrt-cu(\d+)(-libs|-bindings)?", item.name)
-        if match:
-            return CudaComponent(
-                "tensorrt", item.version, CudaVersion(int(match[1]), 0), None, confidence="medium"
-            )
-    return None
-
-
-def needs(contents: Contents, facts: Facts, accepts: Compatibility | None = None) -> ImageNeeds:
-    """What the contents ask of a host."""
-    components: list[CudaComponent] = []
-    if contents.base_cuda is not None:
-        release = contents.environment.get("CUDA_VERSION", str(contents.base_cuda))
-        # The base brings a runtime but no kernels of its own that a framework would run.
-        components.append(
-            CudaComponent(
-                "base image",
-                f"CUDA {release}",
-                contents.base_cuda,
-                (),
-                (),
-                "measured",
-                compiles=contents.has_compiler,
-            )
-        )
-    torch = contents.distribution("torch")
-    if torch is not None and (component := _torch_component(torch, contents.machine, facts)):
-        components.append(component)
-    ort = contents.distribution("onnxruntime-gpu")
-    if ort is not None:
-        components.append(_onnxruntime_component(ort, facts))
-    if (component := _tensorrt_component(contents)) is not None:
-        components.append(component)
-    requirements = tuple(
-        sorted(
-            (name, value)
-            for name, value in contents.environment.items()
-            if name.startswith("NVIDIA_REQUIRE_") and not name.startswith("NVIDIA_REQUIRE_JETPACK") and value
-        )
-    )
-    if not requirements and contents.base_cuda is not None:
-        # An image with CUDA_VERSION and no requirement is asked for cuda>=CUDA_VERSION (container toolkit).
-        requirements = (("NVIDIA_REQUIRE_CUDA", f"cuda>={contents.base_cuda}"),)
-    return ImageNeeds(
-        name=contents.name,
-        platform=contents.platform,
-        components=tuple(components),
-        requirements=requirements,
-        requirements_disabled=contents.environment.get("NVIDIA_DISABLE_REQUIRE", "").lower()
-        in ("1", "t", "true"),
-        compat=contents.compat,
-        accepts=accepts,
-    )
-
-
-def compat_library(driver: str | None, cuda: str | None, *, loaded_first: bool) -> CompatLibrary:
-    """A cuda-compat library as a scan finds it: the driver release in its file name, the CUDA level of its note."""
-    return CompatLibrary(
-        parse_driver(driver) if driver else None,
-        parse_cuda(cuda) if cuda else None,
-        loaded_first=loaded_first,
     )

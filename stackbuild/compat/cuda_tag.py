@@ -41,8 +41,3 @@ def parse_cuda_tag(tag: str) -> CudaTag | None:
     if match is None:
         return None
     return CudaTag(match["cuda"], match["cudnn"] or "", match["flavour"], match["os"])
-
-
-def is_cuda_image(image: str) -> bool:
-    """Whether a repository is NVIDIA's CUDA image, on any registry or mirror."""
-    return image == "nvidia/cuda" or image.endswith("/nvidia/cuda")

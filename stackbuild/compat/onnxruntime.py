@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from packaging.version import Version
 
-from stackbuild.compat.contents import Contents, Distribution, torch_variant_of
+from stackbuild.compat.contents import Contents, Distribution
 from stackbuild.compat.versions import parse_variant
 from stackbuild.facts.tables import Facts
 from stackbuild.findings import Finding, Verdict
@@ -56,7 +56,7 @@ def cudnn_major(contents: Contents, facts: Facts) -> tuple[int, str] | None:
             return int(item.version.split(".")[0]), f"{item.name} {item.version}"
     torch = contents.distribution("torch")
     if torch is not None:
-        variant = torch_variant_of(torch.version, contents.machine, facts)
+        variant = facts.torch_variant_of(torch.version, contents.machine)
         row = facts.torch_variant(torch.version.partition("+")[0], variant or "")
         if row is not None and row.cudnn is not None:
             return int(row.cudnn.split(".")[0]), f"torch {torch.version}"
@@ -72,7 +72,7 @@ def cudnn_major(contents: Contents, facts: Facts) -> tuple[int, str] | None:
 def cuda_major(contents: Contents, facts: Facts) -> tuple[int, str] | None:
     """The CUDA major whose libraries are there and who brings them: torch, nvidia-* wheels, or the base."""
     torch = contents.distribution("torch")
-    variant = torch_variant_of(torch.version, contents.machine, facts) if torch else None
+    variant = facts.torch_variant_of(torch.version, contents.machine) if torch else None
     cuda = parse_variant(variant) if variant else None
     if torch is not None and cuda is not None:
         return cuda.major, f"torch {torch.version}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from packaging.version import Version
 
-from stackbuild.compat.contents import Contents, Distribution, torch_variant_of
+from stackbuild.compat.contents import Contents, Distribution
 from stackbuild.compat.versions import CudaVersion, parse_variant
 from stackbuild.facts.tables import Facts
 from stackbuild.findings import Finding, Verdict
@@ -39,7 +39,7 @@ def judge_variant(contents: Contents, facts: Facts) -> Iterator[Finding]:
         return
     public = torch.version.partition("+")[0]
     release = facts.torch_release(public)
-    variant = torch_variant_of(torch.version, contents.machine, facts)
+    variant = facts.torch_variant_of(torch.version, contents.machine)
     subject = f"torch {torch.version}"
     if contents.expects_gpu and variant == "cpu":
         where = "the default index's aarch64 build" if "+" not in torch.version else "the +cpu build"
@@ -131,7 +131,7 @@ def judge_cuda_majors(contents: Contents, facts: Facts) -> Iterator[Finding]:
     if len(majors) < 2:
         return
     torch = contents.distribution("torch")
-    variant = torch_variant_of(torch.version, contents.machine, facts) if torch else None
+    variant = facts.torch_variant_of(torch.version, contents.machine) if torch else None
     cuda = parse_variant(variant) if variant else None
     wanted = (
         cuda.major
@@ -165,7 +165,7 @@ def judge_base_and_wheel(contents: Contents, facts: Facts, label: str = "") -> I
     if torch is None:
         yield from _judge_label_of_range(contents, facts, promised)
         return
-    variant = torch_variant_of(torch.version, contents.machine, facts)
+    variant = facts.torch_variant_of(torch.version, contents.machine)
     wheel = parse_variant(variant) if variant else None
     if wheel is None:
         return

@@ -8,6 +8,7 @@ from stackbuild.drift.packages import Package, PackageSet
 from stackbuild.drift.pins import stated_pins
 from stackbuild.drift.subject import Subject
 from stackbuild.errors import LockError
+from stackbuild.image_environment import environment_of
 from stackbuild.layers.venv import VenvLayout
 from stackbuild.lock.base import base_config
 from stackbuild.lock.file import lock_sha256
@@ -83,6 +84,5 @@ def _place(locked: PlatformLock) -> str:
 
 def _requirement(locked: PlatformLock, platform: Platform) -> dict[str, str]:
     """What the base asks of the host: of the configuration a lock records the base's alone."""
-    config = base_config(locked.base, platform).get("config") or {}
-    pairs = (str(entry).partition("=") for entry in config.get("Env") or ())
-    return {f"env {name}": value for name, _, value in pairs if name.startswith("NVIDIA_REQUIRE_")}
+    variables = environment_of(base_config(locked.base, platform)).items()
+    return {f"env {name}": value for name, value in variables if name.startswith("NVIDIA_REQUIRE_")}

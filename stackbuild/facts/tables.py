@@ -142,6 +142,19 @@ class Facts:
         """The torch release (public version, without local label)."""
         return _torch_releases().get(version)
 
+    def torch_variant_of(self, version: str, machine: str) -> str | None:
+        """The build variant of a torch version: its local label, else what the default index ships; None if unknown.
+
+        Args:
+            version: With or without a local label: ``2.9.1+cu130``, ``2.9.1``.
+            machine: ``x86_64`` or ``aarch64``.
+        """
+        public, _, local = version.partition("+")
+        if local:
+            return local
+        release = self.torch_release(public)
+        return release.default_variant.get(machine) if release else None
+
     def torch_variant(self, version: str, variant: str) -> TorchVariant | None:
         """What a torch build was compiled for."""
         return _torch_variants().get((version, variant))

@@ -7,12 +7,12 @@ from datetime import date, timedelta
 
 from stackbuild.compat.base import judge_ages
 from stackbuild.compat.contents import Contents, contents_of_lock, contents_of_spec
-from stackbuild.compat.cuda_tag import is_cuda_image
 from stackbuild.counting import counted
 from stackbuild.facts.aging import aged_facts
 from stackbuild.facts.tables import Facts
 from stackbuild.findings import Finding, Verdict
 from stackbuild.lock.model import Lock
+from stackbuild.spec.gpu_image import is_cuda_image
 from stackbuild.spec.model import StackSpec
 
 # An end of life is announced so many days before; a quarter is what a move to another base takes.

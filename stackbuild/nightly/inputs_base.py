@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from stackbuild.annotate.image_reference import split_reference
-from stackbuild.compat.contents import environment_of
 from stackbuild.errors import LockError, NotJudgedError, StackbuildError
 from stackbuild.findings import Finding, Verdict
+from stackbuild.image_environment import environment_of
 from stackbuild.lock.file import INVALID
 from stackbuild.lock.model import ImageBaseLock
 from stackbuild.nightly.outcome import finding_of_error

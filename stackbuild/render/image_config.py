@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from stackbuild.errors import SpecError
+from stackbuild.image_environment import environment_of
 from stackbuild.layers.venv import VENV, VenvLayout
 from stackbuild.lock.base import base_config
 from stackbuild.lock.model import PlatformLock
@@ -125,7 +126,7 @@ def base_run_config(lock: PlatformLock) -> Mapping[str, Any]:
 
 def environment(spec: StackSpec, lock: PlatformLock) -> dict[str, str]:
     """The image's environment: the base's, the places of Python and CUDA libraries first, the spec's on top."""
-    merged = dict(entry.split("=", 1) for entry in base_run_config(lock).get("Env") or [] if "=" in entry)
+    merged = environment_of(base_run_config(lock))
     merged.setdefault("PATH", DEFAULT_PATH)
     if lock.python is not None:
         merged["PATH"] = f"/{VENV}/bin:{merged['PATH']}"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from stackbuild.compat.contents import expects_gpu
 from stackbuild.compat.offer import target_offer
 from stackbuild.compat.versions import ComputeCapability
 from stackbuild.errors import SpecError
 from stackbuild.facts.tables import Facts
 from stackbuild.schedule.model import BuildJob, JudgeJob, PromoteJob, Runner, StackJobs
+from stackbuild.spec.gpu_image import expects_gpu
 from stackbuild.spec.load import LoadedSpec
 from stackbuild.spec.model import Platform
 from stackbuild.spec.platforms import platform_in_a_name

@@ -5,19 +5,11 @@ from __future__ import annotations
 import re
 
 from stackbuild.facts.tables import Facts
+from stackbuild.spec.gpu_image import expects_gpu, is_cuda_image
 from stackbuild.spec.model import ImageBaseSpec, StackSpec
 
 _SMALLER = re.compile(r"-(?:base|runtime)-")
 _CUDA_IMAGE = "nvidia/cuda"
-
-
-def is_for_gpus(spec: StackSpec) -> bool:
-    """Whether what a stack compiles can be for GPUs: it names some, or its base or a framework is CUDA's."""
-    return bool(
-        spec.target.gpus
-        or _cuda_tag(spec)
-        or any((framework.variant or "").startswith("cu") for framework in spec.frameworks.values())
-    )
 
 
 def compiling_advice(spec: StackSpec) -> str:
@@ -30,7 +22,7 @@ def compiling_advice(spec: StackSpec) -> str:
     wheel = (
         "Build its wheel, and write {url: …, sha256: …} under packages, or put it on an index of your own."
     )
-    if not is_for_gpus(spec):
+    if not expects_gpu(spec):
         return wheel
     tag = _cuda_tag(spec)
     image = f"{_CUDA_IMAGE}:{_SMALLER.sub('-devel-', tag)}" if tag else f"a -devel image of {_CUDA_IMAGE}"
@@ -42,7 +34,7 @@ def compiling_advice(spec: StackSpec) -> str:
 
 def _cuda_tag(spec: StackSpec) -> str:
     base = spec.base
-    return base.tag if isinstance(base, ImageBaseSpec) and base.image.endswith(_CUDA_IMAGE) else ""
+    return base.tag if isinstance(base, ImageBaseSpec) and is_cuda_image(base.image) else ""
 
 
 def _architectures(spec: StackSpec) -> str:

@@ -109,16 +109,15 @@ def _by_url(spec: StackSpec, path: tuple[str | int, ...], text: str, url: str) -
         return Violation(
             path, f"'{text}' names a URL without a hash", f"Write {{url: {url}, sha256: …}} under packages."
         )
-    from stackbuild.spec.compiling import (  # only who has sources pays for the facts
-        compiling_advice,
-        is_for_gpus,
-    )
+    # Only who has sources pays for the facts.
+    from stackbuild.spec.compiling import compiling_advice
+    from stackbuild.spec.gpu_image import expects_gpu
 
     return Violation(
         path,
         f"'{text}' is a source, and only wheels are taken",
         compiling_advice(spec),
-        code="ext-arch-unset" if is_for_gpus(spec) else "spec-invalid",
+        code="ext-arch-unset" if expects_gpu(spec) else "spec-invalid",
     )
 
 

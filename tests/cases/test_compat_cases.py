@@ -10,8 +10,9 @@ import pytest
 from ruamel.yaml import YAML
 
 from stackbuild.compat.architecture import coverage, covering_variants
-from stackbuild.compat.contents import Contents, Distribution, compat_library, contents_of_spec, needs
+from stackbuild.compat.contents import Contents, Distribution, contents_of_spec
 from stackbuild.compat.judge import HostJudge, judge_image
+from stackbuild.compat.needs import compat_library, needs
 from stackbuild.compat.versions import parse_compute_capability, parse_cuda
 from stackbuild.facts.tables import Facts
 from stackbuild.findings import Finding, Verdict

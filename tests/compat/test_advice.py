@@ -7,14 +7,9 @@ from datetime import date
 import pytest
 
 from stackbuild.compat.check import Subject, check
-from stackbuild.compat.contents import (
-    Contents,
-    Distribution,
-    contents_of_cuda_tag,
-    contents_of_spec,
-    needs,
-)
+from stackbuild.compat.contents import Contents, Distribution, contents_of_cuda_tag, contents_of_spec
 from stackbuild.compat.judge import HostJudge
+from stackbuild.compat.needs import needs
 from stackbuild.compat.offer import described_offer, named_gpu
 from stackbuild.compat.oldest_driver import oldest_driver
 from stackbuild.compat.subject import Compatibility, ImageNeeds

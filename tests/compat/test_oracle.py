@@ -10,8 +10,9 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from stackbuild.compat.contents import Contents, Distribution, needs
+from stackbuild.compat.contents import Contents, Distribution
 from stackbuild.compat.judge import HostJudge
+from stackbuild.compat.needs import needs
 from stackbuild.compat.offer import described_offer
 from stackbuild.facts.tables import Facts
 from stackbuild.findings import Verdict

@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stackbuild.compat.architecture import coverage
-from stackbuild.compat.contents import Contents, Distribution, needs
+from stackbuild.compat.contents import Contents, Distribution
 from stackbuild.compat.judge import HostJudge
+from stackbuild.compat.needs import needs
 from stackbuild.compat.offer import described_offer
 from stackbuild.compat.subject import HostOffer, ImageNeeds
 from stackbuild.compat.versions import parse_compute_capability

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from stackbuild.compat.architecture import covering_advice, judge_architecture
-from stackbuild.compat.contents import torch_variant_of
 from stackbuild.compat.subject import CudaComponent, GpuOffer, HostOffer
 from stackbuild.compat.versions import ComputeCapability, CudaVersion, parse_variant
 from stackbuild.counting import counted
@@ -87,7 +86,7 @@ def _advice(
 def _cuda_of(owner: PythonDistribution | None, scan: Scan, facts: Facts) -> CudaVersion | None:
     if owner is None or owner.key != "torch" or scan.machine not in ("x86_64", "aarch64"):
         return None
-    variant = torch_variant_of(owner.version, scan.machine, facts)
+    variant = facts.torch_variant_of(owner.version, scan.machine)
     return parse_variant(variant) if variant else None
 
 

@@ -10,8 +10,9 @@ from datetime import date
 
 from packaging.version import InvalidVersion, Version
 
-from stackbuild.compat.contents import Contents, compat_library, contents_of_image
+from stackbuild.compat.contents import Contents, contents_of_image
 from stackbuild.compat.judge import judge_image
+from stackbuild.compat.needs import compat_library
 from stackbuild.compat.subject import HostOffer
 from stackbuild.counting import counted
 from stackbuild.distribution_name import normalized_name

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol, TypeVar
 
+from stackbuild.image_environment import environment_of
 from stackbuild.scan.layer import ScannedLayer
 from stackbuild.scan.readers.text import plain
 from stackbuild.scan.tar_stream import Readable
@@ -47,10 +48,7 @@ class ImageDescription:
     @property
     def environment(self) -> dict[str, str]:
         """Its environment variables."""
-        listed = self.run_config.get("Env")
-        listed = listed if isinstance(listed, list) else ()
-        pairs = (str(item).partition("=") for item in listed)
-        return {plain(name): plain(value) for name, _, value in pairs}
+        return {plain(name): plain(value) for name, value in environment_of(self.run_config).items()}
 
     @property
     def labels(self) -> dict[str, str]:

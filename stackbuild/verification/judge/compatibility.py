@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from stackbuild.compat.contents import compat_library, contents_of_image, needs
+from stackbuild.compat.contents import contents_of_image
 from stackbuild.compat.driver import judge_driver
 from stackbuild.compat.judge import HostJudge
+from stackbuild.compat.needs import compat_library, needs
 from stackbuild.compat.subject import CompatLibrary, CudaComponent, ImageNeeds
 from stackbuild.compat.versions import CudaVersion, parse_cuda
 from stackbuild.facts.tables import Facts
