@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import get_args
 
-from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
@@ -20,6 +18,7 @@ from stackbuild.nightly.outcome import worst_outcome
 from stackbuild.reports.document import Document, Part
 from stackbuild.reports.safe_text import safe_line
 from stackbuild.reports.summary import counts, not_judged
+from stackbuild.reports.text_page import TextPage
 
 _STYLES: dict[Outcome, str] = {
     "spec-or-lock": "bold red",
@@ -148,15 +147,8 @@ def render_night(
         verbose: Also show warnings, newer versions, times and where the reports are.
         folder: Leads from where the reader is to the folder that the paths of the reports are relative to.
     """
-    stream = io.StringIO()
-    console = Console(
-        file=stream,
-        force_terminal=colour,
-        no_color=not colour,
-        width=width if colour else 10_000,
-        highlight=False,
-        color_system="standard" if colour else None,
-    )
+    page = TextPage(colour=colour, width=width)
+    console = page.console
     console.print(Text(safe_line(title_of(night)), style="bold"))
     console.print()
     column = max(map(len, night.labels), default=0)
@@ -176,7 +168,7 @@ def render_night(
             f"{_incomplete(night)}"
         )
     )
-    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
+    return page.text()
 
 
 def _incomplete(night: Night) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -15,6 +14,7 @@ from stackbuild.reports.document import StackRow
 from stackbuild.reports.interface import Report
 from stackbuild.reports.safe_text import safe_line, safe_text
 from stackbuild.reports.summary import counts, leading_verdict, not_applicable, not_judged
+from stackbuild.reports.text_page import TextPage
 
 _STYLES = {
     Verdict.PASS: "green",
@@ -45,15 +45,8 @@ def render_console(
         verbose: Also show measurements of what passed, and gates with nothing to judge.
         stack: The frozen stack, to be shown below the gates.
     """
-    stream = io.StringIO()
-    console = Console(
-        file=stream,
-        force_terminal=colour,
-        no_color=not colour,
-        width=width if colour else 10_000,
-        highlight=False,
-        color_system="standard" if colour else None,
-    )
+    page = TextPage(colour=colour, width=width)
+    console = page.console
     verdict = leading_verdict(report.findings)
     console.print(Text(safe_line(report.title), style="bold"))
     for name, value in report.headline:
@@ -70,7 +63,7 @@ def render_console(
     _print_stack(console, stack)
     console.print(Text(verdict.value, style=_STYLES[verdict]).append(f"  {counts(report.findings)}", "none"))
     _print_gaps(console, report, verbose=verbose)
-    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
+    return page.text()
 
 
 def _print_stack(console: Console, stack: Sequence[StackRow]) -> None:

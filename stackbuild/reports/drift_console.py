@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator, Sequence
 
-from rich.console import Console
 from rich.text import Text
 
 from stackbuild.drift.findings import change_text, layer_text
@@ -19,6 +17,7 @@ from stackbuild.reports.drift_summary import (
     side_text,
 )
 from stackbuild.reports.safe_text import safe_text
+from stackbuild.reports.text_page import TextPage
 
 _MOST_PACKAGES = 40
 _MOST_OWNERS = 20
@@ -37,18 +36,10 @@ def render_drift(drift: Drift, *, colour: bool, width: int = 110, verbose: bool 
         width: Columns; plain text is not wrapped.
         verbose: Show every package and file, and what differs without being content.
     """
-    stream = io.StringIO()
-    console = Console(
-        file=stream,
-        force_terminal=colour,
-        no_color=not colour,
-        width=width if colour else 10_000,
-        highlight=False,
-        color_system="standard" if colour else None,
-    )
+    page = TextPage(colour=colour, width=width)
     for style, text in _lines(drift, verbose=verbose):
-        console.print(Text(_one_line(text), style=style))
-    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
+        page.console.print(Text(_one_line(text), style=style))
+    return page.text()
 
 
 def _one_line(text: str) -> str:
