@@ -16,6 +16,7 @@ from stackbuild.build.chain import present_layers
 from stackbuild.engine import ownership
 from stackbuild.engine.archive import docker_archive
 from stackbuild.engine.docker_engine import Engine
+from stackbuild.engine.uninterrupted import insisted
 from stackbuild.errors import InterruptedRunError, NotJudgedError, StackbuildError
 
 # A diff ID and its tar; without a tar the engine must have the layer.
@@ -64,13 +65,16 @@ class InterimImages:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._stop.set()
-        self._pool.shutdown(wait=True)
         # Of an engine that is gone the failure that led here says more; a later run sweeps what is left.
         told = isinstance(error, StackbuildError)
         with suppress(StackbuildError) if told else nullcontext():
-            for tag in self._tags:
-                self._engine.remove_image(tag)
+            insisted(self._remove)
+
+    def _remove(self) -> None:
+        self._stop.set()
+        self._pool.shutdown(wait=True)
+        for tag in self._tags:
+            self._engine.remove_image(tag)
 
     def image(self, layers: Sequence[LayerTar]) -> str:
         """An image of exactly these layers; loaded once.

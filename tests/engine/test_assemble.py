@@ -4,6 +4,7 @@ import copy
 import io
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
@@ -16,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from stackbuild.build.interface import BuiltImage
+from stackbuild.build.interim import InterimImages
 from stackbuild.build.stack import BuildOptions, build_stack
 from stackbuild.engine import ownership
 from stackbuild.engine.chunk_reader import ChunkReader
@@ -310,6 +312,29 @@ def test_a_second_build_of_a_stack_waits(bench: Bench, busybox_image: str) -> No
         built = bench.build(stack, lock, observer=notes)
     assert built.image_id
     assert any("waiting" in note for note in notes.notes)
+
+
+def test_an_interrupt_while_interim_images_are_removed_leaves_none(
+    engine: Engine, busybox_image: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remove, names = engine.remove_image, list[str]()
+
+    def interrupted(ref: str) -> None:
+        if not names:
+            names.append(ref)
+            os.kill(os.getpid(), signal.SIGINT)
+        remove(ref)
+
+    base = info(engine, busybox_image)
+    monkeypatch.setattr(engine, "remove_image", interrupted)
+    with (
+        pytest.raises(KeyboardInterrupt),
+        InterimImages(engine, {}, base.architecture) as interim,
+    ):
+        interim.image([(diff_id, None) for diff_id in base.diff_ids])
+    (name,) = names
+    assert name.startswith("stackbuild-interim:")
+    assert engine.image(name) is None
 
 
 @pytest.mark.parametrize("stage", ["framework", "bytecode", "load"])
