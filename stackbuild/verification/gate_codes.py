@@ -1,14 +1,14 @@
-"""The codes of the runtime gates, in the order of a report."""
+"""The codes of the runtime gates, in the order of a report; those that are judged together have a name."""
 
 from __future__ import annotations
 
-GATE_CODES = (
-    "python-version",
-    "os-matches-lock",
+DISTRIBUTION_CODES = (
     "dists-match-lock",
     "dependencies-consistent",
     "mixed-cuda-majors",
     "ort-cpu-and-gpu-both",
+)
+REACH_CODES = (
     "device-nodes",
     "libcuda-not-in-container",
     "no-compute-capability",
@@ -19,9 +19,8 @@ GATE_CODES = (
     "nvml-agrees",
     "devices-as-reserved",
     "mig-no-instance",
-    "libraries-as-locked",
-    "cudnn-shadowed",
-    "packages-import",
+)
+TORCH_CODES = (
     "torch-import",
     "torch-version",
     "cpu-wheel-in-gpu-image",
@@ -32,6 +31,8 @@ GATE_CODES = (
     "torch-model",
     "torch-repeatable",
     "torch-checkpoint",
+)
+ONNXRUNTIME_CODES = (
     "ort-import",
     "ort-version",
     "ort-session",
@@ -39,11 +40,22 @@ GATE_CODES = (
     "ort-model-session",
     "ort-tensorrt",
     "models-agree",
+)
+SERVICE_CODES = ("service-ready", "service-answer", "service-latency")
+
+GATE_CODES = (
+    "python-version",
+    "os-matches-lock",
+    *DISTRIBUTION_CODES,
+    *REACH_CODES,
+    "libraries-as-locked",
+    "cudnn-shadowed",
+    "packages-import",
+    *TORCH_CODES,
+    *ONNXRUNTIME_CODES,
     "memory-fits",
     "shm-too-small",
-    "service-ready",
-    "service-answer",
-    "service-latency",
+    *SERVICE_CODES,
     "stack-check",
     "run-evidence",
 )

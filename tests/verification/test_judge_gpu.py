@@ -6,8 +6,9 @@ import pytest
 
 from stackbuild.findings import Finding, Verdict
 from stackbuild.host.model import Host, HostGpu
+from stackbuild.verification.gate_codes import REACH_CODES
 from stackbuild.verification.gpus import GpuSelection
-from stackbuild.verification.judge.gpu import REACH_CODES, judge_gpu
+from stackbuild.verification.judge.gpu import judge_gpu
 from stackbuild.verification.surroundings import Surroundings
 from tests.verification.gpu_support import L4, RTX_4090, changed, device_nodes, gpu_results, uuid
 from tests.verification.support import cuda_promise, measured, torch_build

@@ -8,8 +8,7 @@ import pytest
 
 from stackbuild.errors import ExitCode
 from stackbuild.findings import Finding, Verdict, exit_code_of, is_complete
-from stackbuild.verification.gate_codes import GATE_CODES
-from stackbuild.verification.judge.gpu import REACH_CODES
+from stackbuild.verification.gate_codes import GATE_CODES, REACH_CODES
 from stackbuild.verification.judge.run import judge_run
 from stackbuild.verification.model import GateResult, SuiteRun
 from stackbuild.verification.selection import select_gates

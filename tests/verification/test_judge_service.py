@@ -10,7 +10,8 @@ import pytest
 
 from stackbuild.findings import Finding, Verdict
 from stackbuild.spec.model import ServiceSpec
-from stackbuild.verification.judge.service import CODES, judge_service
+from stackbuild.verification.gate_codes import SERVICE_CODES
+from stackbuild.verification.judge.service import judge_service
 from stackbuild.verification.model import GateResult
 from stackbuild.verification.promise import PromisedFile, PromisedService
 from tests.verification.support import cpu_promise, measured
@@ -70,8 +71,8 @@ def test_a_service_that_is_not_ready_makes_the_rest_pointless(
     found = _judged(result)
     assert found["service-ready"].verdict is verdict
     assert words in found["service-ready"].summary
-    assert {found[code].verdict for code in CODES[1:]} == {Verdict.SKIP}
-    assert all(found[code].applies for code in CODES)
+    assert {found[code].verdict for code in SERVICE_CODES[1:]} == {Verdict.SKIP}
+    assert all(found[code].applies for code in SERVICE_CODES)
 
 
 def test_a_stack_that_is_no_service_has_nothing_to_judge() -> None:

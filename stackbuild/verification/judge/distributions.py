@@ -14,12 +14,12 @@ from stackbuild.compat.wheels import cuda_major_of, judge_cuda_majors
 from stackbuild.counting import counted, share
 from stackbuild.facts.tables import Facts
 from stackbuild.findings import Finding, Verdict
+from stackbuild.verification.gate_codes import DISTRIBUTION_CODES
 from stackbuild.verification.judge.findings import finding, not_applicable, pointless, unmeasured
 from stackbuild.verification.model import GateResult
 from stackbuild.verification.plan import IMPORT_PREFIX, requested_packages
 from stackbuild.verification.promise import ONNXRUNTIME_PROVIDERS, Promise
 
-CODES = ("dists-match-lock", "dependencies-consistent", "mixed-cuda-majors", "ort-cpu-and-gpu-both")
 # What makes an environment and is no part of a lock.
 _TOOLS = frozenset({"pip", "setuptools", "wheel"})
 _DRIVER_LIBRARIES = ("libcuda.so", "libnvidia-ml.so")
@@ -31,8 +31,11 @@ def judge_distributions(promise: Promise, results: Mapping[str, GateResult]) -> 
     result = results.get("distributions")
     if result is None or result.outcome != "measured":
         return (
-            unmeasured(CODES[0], result),
-            *(pointless(code, "not judged: the distributions could not be listed") for code in CODES[1:]),
+            unmeasured(DISTRIBUTION_CODES[0], result),
+            *(
+                pointless(code, "not judged: the distributions could not be listed")
+                for code in DISTRIBUTION_CODES[1:]
+            ),
         )
     installed: Sequence[Mapping[str, Any]] = result.measured["distributions"]
     return (
@@ -45,7 +48,7 @@ def judge_distributions(promise: Promise, results: Mapping[str, GateResult]) -> 
 
 def judge_against_lock(promise: Promise, installed: Sequence[Mapping[str, Any]]) -> Finding:
     """Every locked distribution is installed once, with its version and all its files."""
-    code = CODES[0]
+    code = DISTRIBUTION_CODES[0]
     if promise.source != "lock":
         return not_applicable(code, "there is no lock to compare with")
     found: dict[str, list[Mapping[str, Any]]] = {}
@@ -109,7 +112,7 @@ def judge_consistency(
         markers: The image's marker environment ("Dependency specifiers", formerly PEP 508).
         decided: Names whose version or absence the spec states as an override or exclusion.
     """
-    code = CODES[1]
+    code = DISTRIBUTION_CODES[1]
     versions = {entry["name"]: entry["version"] for entry in installed}
     problems: list[str] = []
     overridden: list[str] = []
@@ -157,7 +160,7 @@ def _unmet(text: str, versions: Mapping[str, str], markers: Mapping[str, str]) -
 
 def judge_cuda_wheels(promise: Promise, installed: Sequence[Mapping[str, Any]], facts: Facts) -> Finding:
     """CUDA wheels of one major only, by the same rule as before the build, over what is really there."""
-    code = CODES[2]
+    code = DISTRIBUTION_CODES[2]
     contents = Contents(
         name=promise.stack,
         platform=promise.platform,
@@ -175,7 +178,7 @@ def judge_cuda_wheels(promise: Promise, installed: Sequence[Mapping[str, Any]], 
 
 def judge_onnxruntime_distributions(installed: Sequence[Mapping[str, Any]]) -> Finding:
     """At most one distribution writes the onnxruntime module; luck with the order of installation does not count."""
-    code = CODES[3]
+    code = DISTRIBUTION_CODES[3]
     present = sorted(
         f"{entry['name']} {entry['version']}" for entry in installed if entry["name"] in ONNXRUNTIME_PROVIDERS
     )

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from stackbuild.facts.tables import Facts
 from stackbuild.findings import Finding
+from stackbuild.verification.gate_codes import REACH_CODES
 from stackbuild.verification.judge.compatibility import judge_compatibility
 from stackbuild.verification.judge.devices import judge_devices
 from stackbuild.verification.judge.findings import not_applicable, pointless
@@ -15,19 +16,6 @@ from stackbuild.verification.judge.reach import judge_reach
 from stackbuild.verification.model import GateResult
 from stackbuild.verification.promise import Promise
 from stackbuild.verification.surroundings import Surroundings
-
-REACH_CODES = (
-    "device-nodes",
-    "libcuda-not-in-container",
-    "no-compute-capability",
-    "stub-on-runtime-path",
-    "cuda-init",
-    "driver-too-old",
-    "arch-not-covered",
-    "nvml-agrees",
-    "devices-as-reserved",
-    "mig-no-instance",
-)
 
 
 def judge_gpu(

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from stackbuild.findings import Finding, Verdict
+from stackbuild.verification.gate_codes import ONNXRUNTIME_CODES
 from stackbuild.verification.judge.agreement import judge_agreement, judge_tensorrt
 from stackbuild.verification.judge.findings import finding, not_applicable, pointless, unmeasured
 from stackbuild.verification.judge.precision import tolerance_of
@@ -16,15 +17,6 @@ from stackbuild.verification.promise import CPU_PROVIDER, Promise
 # onnxruntime_pybind_state.cc (ONNX Runtime 1.16–1.32) logs these when a provider's library cannot be loaded.
 _FALLBACK_LINE = re.compile(r"Failed to create \w+ExecutionProvider|Failed to load library lib\S+")
 _MISSING_LIBRARY = re.compile(r"(lib[\w.+-]+\.so[.\d]*): cannot open shared object file")
-CODES = (
-    "ort-import",
-    "ort-version",
-    "ort-session",
-    "ort-silent-cpu-fallback",
-    "ort-model-session",
-    "ort-tensorrt",
-    "models-agree",
-)
 
 
 def judge_onnxruntime(
@@ -34,12 +26,12 @@ def judge_onnxruntime(
     loaded = results.get("ort-import")
     absent = loaded is not None and loaded.error.get("type") == "ModuleNotFoundError"
     if promise.onnxruntime is None and (promise.source == "lock" or absent):
-        return tuple(not_applicable(code, "the stack has no ONNX Runtime") for code in CODES)
+        return tuple(not_applicable(code, "the stack has no ONNX Runtime") for code in ONNXRUNTIME_CODES)
     if loaded is None or loaded.outcome != "measured":
         why = "onnxruntime could not be imported" if loaded else "the suite ended before this gate"
         return (
             unmeasured("ort-import", loaded),
-            *(pointless(code, f"not judged: {why}") for code in CODES[1:]),
+            *(pointless(code, f"not judged: {why}") for code in ONNXRUNTIME_CODES[1:]),
         )
     build = loaded.measured
     judged = [
@@ -57,7 +49,7 @@ def judge_onnxruntime(
     if no_device:
         return (
             *judged,
-            *(pointless(code, no_device) for code in CODES[2:4]),
+            *(pointless(code, no_device) for code in ONNXRUNTIME_CODES[2:4]),
             _model_skip(promise, no_device),
             judge_tensorrt(promise, results, no_device),
             judge_agreement(promise, results, no_device),

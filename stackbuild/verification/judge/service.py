@@ -10,28 +10,28 @@ from pathlib import Path
 from typing import Any
 
 from stackbuild.findings import Finding, Verdict
+from stackbuild.verification.gate_codes import SERVICE_CODES
 from stackbuild.verification.judge.findings import finding, not_applicable, pointless, unmeasured
 from stackbuild.verification.model import GateResult
 from stackbuild.verification.promise import Promise, PromisedService
 
-CODES = ("service-ready", "service-answer", "service-latency")
 _SHOWN = 2000
 
 
 def judge_service(promise: Promise, results: Mapping[str, GateResult], no_device: str) -> tuple[Finding, ...]:
     """Gates ``service-ready``, ``service-answer`` and ``service-latency``."""
     if promise.service is None:
-        return tuple(not_applicable(code, "the spec describes no service") for code in CODES)
+        return tuple(not_applicable(code, "the spec describes no service") for code in SERVICE_CODES)
     if no_device:
-        return tuple(pointless(code, no_device) for code in CODES)
+        return tuple(pointless(code, no_device) for code in SERVICE_CODES)
     result = results.get("service")
     if result is None:
         why = "not judged: the service is started only by a run in a container here"
-        return tuple(pointless(code, why) for code in CODES)
+        return tuple(pointless(code, why) for code in SERVICE_CODES)
     if result.outcome != "measured":
         return (
             _not_started(result),
-            *(pointless(code, "not judged: the service did not become ready") for code in CODES[1:]),
+            *(pointless(code, "not judged: the service did not become ready") for code in SERVICE_CODES[1:]),
         )
     measured = result.measured
     within = promise.service.service.ready_within
@@ -45,7 +45,7 @@ def judge_service(promise: Promise, results: Mapping[str, GateResult], no_device
                 required=f"an answer below 400 from {promise.service.service.ready}",
                 details={"log": result.output},
             ),
-            *(pointless(code, "not judged: the service did not become ready") for code in CODES[1:]),
+            *(pointless(code, "not judged: the service did not become ready") for code in SERVICE_CODES[1:]),
         )
     return (
         finding(

@@ -8,6 +8,7 @@ from typing import Any
 from packaging.version import Version
 
 from stackbuild.findings import Finding, Verdict
+from stackbuild.verification.gate_codes import TORCH_CODES
 from stackbuild.verification.judge.findings import finding, not_applicable, pointless, unmeasured
 from stackbuild.verification.judge.precision import described_errors, described_limits, wrong_results
 from stackbuild.verification.judge.repeatability import judge_checkpoint, judge_repeatable
@@ -20,18 +21,6 @@ from stackbuild.verification.judge.torch_compute import (
 from stackbuild.verification.model import GateResult
 from stackbuild.verification.promise import Promise, variant_of
 
-CODES = (
-    "torch-import",
-    "torch-version",
-    "cpu-wheel-in-gpu-image",
-    "torch-devices",
-    "torch-matmul",
-    "torch-convolution",
-    "torch-all-reduce",
-    "torch-model",
-    "torch-repeatable",
-    "torch-checkpoint",
-)
 # The double-precision reference itself, checked by exact sums.
 REFERENCE_TOLERANCE = 1e-13
 
@@ -48,12 +37,12 @@ def judge_torch(
     """
     loaded = results.get("torch-import")
     if promise.torch is None and (promise.source == "lock" or _absent(loaded)):
-        return tuple(not_applicable(code, "the stack has no torch") for code in CODES)
+        return tuple(not_applicable(code, "the stack has no torch") for code in TORCH_CODES)
     if loaded is None or loaded.outcome != "measured":
         why = "torch could not be imported" if loaded else "the suite ended before this gate"
         return (
             unmeasured("torch-import", loaded),
-            *(pointless(code, f"not judged: {why}") for code in CODES[1:]),
+            *(pointless(code, f"not judged: {why}") for code in TORCH_CODES[1:]),
         )
     build = loaded.measured
     return (
