@@ -141,7 +141,8 @@ def _torch_variant(spec: StackSpec, torch: LockedWheel | None) -> str | None:
     if "+" not in torch.version and framework is not None and framework.variant not in (None, "auto"):
         return framework.variant
     machine = "aarch64" if "aarch64" in torch.file else "x86_64"
-    return Facts().torch_variant_of(torch.version, machine)
+    # In the spelling that versions have (2.9.1+git_abc is 2.9.1+git.abc): tags hold the variant.
+    return Facts().torch_variant_of(str(Version(torch.version)), machine)
 
 
 def _cuda(
