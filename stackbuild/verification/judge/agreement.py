@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from stackbuild.findings import Finding, Verdict
-from stackbuild.verification.judge.findings import finding, not_applicable, pointless, unmeasured
+from stackbuild.verification.judge.findings import (
+    finding,
+    measured_on_device,
+    not_applicable,
+)
 from stackbuild.verification.judge.precision import tolerance_of
 from stackbuild.verification.model import GateResult
 from stackbuild.verification.promise import CPU_PROVIDER, TENSORRT_PROVIDER, Promise
@@ -16,14 +20,12 @@ def judge_agreement(promise: Promise, results: Mapping[str, GateResult], no_devi
     code = "models-agree"
     if promise.onnx_model is None or promise.torch_model is None:
         return not_applicable(code, "the stack does not name both an ONNX and a torch model")
-    if no_device:
-        return pointless(code, no_device)
-    result = results.get(code)
-    if result is None or result.outcome != "measured":
-        return unmeasured(code, result, subject=promise.onnx_model)
+    measured = measured_on_device(code, results.get(code), no_device, subject=promise.onnx_model)
+    if isinstance(measured, Finding):
+        return measured
     tolerance = tolerance_of(promise)["fp32"]
     wrong = []
-    for output in result.measured["outputs"]:
+    for output in measured["outputs"]:
         if output["shape"] != output["expected_shape"]:
             wrong.append(
                 f"{output['name']} has shape {output['shape']}, torch gives {output['expected_shape']}"
@@ -32,7 +34,7 @@ def judge_agreement(promise: Promise, results: Mapping[str, GateResult], no_devi
             wrong.append(f"{output['name']} is not finite")
         elif output["error"] > tolerance:
             wrong.append(f"{output['name']} is off by {output['error']:.1e}, allowed is {tolerance:.1e}")
-    errors = [output["error"] for output in result.measured["outputs"] if output["error"] is not None]
+    errors = [output["error"] for output in measured["outputs"] if output["error"] is not None]
     return finding(
         code,
         Verdict.FAIL if wrong else Verdict.PASS,
@@ -40,7 +42,7 @@ def judge_agreement(promise: Promise, results: Mapping[str, GateResult], no_devi
         subject=promise.onnx_model,
         measured=f"error {max(errors):.1e}" if errors else "",
         required=f"error at most {tolerance:.1e}",
-        details=dict(result.measured),
+        details=dict(measured),
     )
 
 
@@ -49,13 +51,11 @@ def judge_tensorrt(promise: Promise, results: Mapping[str, GateResult], no_devic
     code = "ort-tensorrt"
     if not promise.tensorrt:
         return not_applicable(code, "the spec does not ask for TensorRT")
-    if no_device:
-        return pointless(code, no_device)
-    result = results.get(code)
-    if result is None or result.outcome != "measured":
-        return unmeasured(code, result)
-    placement: Mapping[str, Mapping[str, int]] = result.measured["placement"]
-    session = result.measured["session_providers"]
+    measured = measured_on_device(code, results.get(code), no_device)
+    if isinstance(measured, Finding):
+        return measured
+    placement: Mapping[str, Mapping[str, int]] = measured["placement"]
+    session = measured["session_providers"]
     stray = {
         name: count
         for name, count in placement.get(CPU_PROVIDER, {}).items()
@@ -77,5 +77,5 @@ def judge_tensorrt(promise: Promise, results: Mapping[str, GateResult], no_devic
         wrong or f"TensorRT ran its part: {counts}",
         measured=counts or ", ".join(session),
         required=TENSORRT_PROVIDER,
-        details=dict(result.measured),
+        details=dict(measured),
     )

@@ -102,3 +102,21 @@ def unmeasured(code: str, result: GateResult | None, *, subject: str = "") -> Fi
     return finding(
         code, Verdict.ERROR, f"its answer cannot be read: {result.reason}", subject=subject, details=details
     )
+
+
+def measured_on_device(
+    code: str, result: GateResult | None, no_device: str, *, subject: str = ""
+) -> dict[str, Any] | Finding:
+    """What the suite measured for a gate that computes, or the gate's finding where it measured nothing.
+
+    Args:
+        code: The gate's.
+        result: What came back of it, if anything.
+        no_device: Why there is no device to compute on; empty when there is one.
+        subject: What the gate judges.
+    """
+    if no_device:
+        return pointless(code, no_device)
+    if result is None or result.outcome != "measured":
+        return unmeasured(code, result, subject=subject)
+    return result.measured

@@ -7,7 +7,12 @@ from typing import Any
 
 from stackbuild.findings import Finding, Verdict
 from stackbuild.sizes import size_text
-from stackbuild.verification.judge.findings import finding, not_applicable, pointless, unmeasured
+from stackbuild.verification.judge.findings import (
+    finding,
+    measured_on_device,
+    not_applicable,
+    unmeasured,
+)
 from stackbuild.verification.model import GateResult
 from stackbuild.verification.promise import Promise
 
@@ -22,12 +27,11 @@ def judge_memory(promise: Promise, results: Mapping[str, GateResult], no_device:
     code = "memory-fits"
     if promise.torch_model is None:
         return not_applicable(code, "the stack names no torch model")
-    if no_device:
-        return pointless(code, no_device)
-    result = results.get("torch-memory")
-    if result is None or result.outcome != "measured":
-        return unmeasured(code, result, subject=promise.torch_model.name)
-    measured = result.measured
+    measured = measured_on_device(
+        code, results.get("torch-memory"), no_device, subject=promise.torch_model.name
+    )
+    if isinstance(measured, Finding):
+        return measured
     peak, total = measured["device_peak_bytes"], measured["total_bytes"]
     free = 1 - peak / total
     margin = promise.memory_margin or 0.0

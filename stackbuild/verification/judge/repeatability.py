@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from stackbuild.findings import Finding, Verdict
-from stackbuild.verification.judge.findings import finding, pointless, unmeasured
+from stackbuild.verification.judge.findings import finding, measured_on_device
 from stackbuild.verification.model import GateResult
 
 
 def judge_repeatable(results: Mapping[str, GateResult], no_device: str) -> Finding:
     """Gate ``torch-repeatable``: bit-equal twice from one seed in deterministic mode."""
     code = "torch-repeatable"
-    if no_device:
-        return pointless(code, no_device)
-    result = results.get(code)
-    if result is None or result.outcome != "measured":
-        return unmeasured(code, result)
-    measured = result.measured
+    measured = measured_on_device(code, results.get(code), no_device)
+    if isinstance(measured, Finding):
+        return measured
     wrong = []
     if measured["differing"]:
         wrong.append(f"two trainings from one seed differ in {', '.join(measured['differing'])}")
@@ -37,12 +34,9 @@ def judge_repeatable(results: Mapping[str, GateResult], no_device: str) -> Findi
 def judge_checkpoint(results: Mapping[str, GateResult], no_device: str) -> Finding:
     """Gate ``torch-checkpoint``: a state saved and restored is bit-equal and computes the same."""
     code = "torch-checkpoint"
-    if no_device:
-        return pointless(code, no_device)
-    result = results.get(code)
-    if result is None or result.outcome != "measured":
-        return unmeasured(code, result)
-    measured = result.measured
+    measured = measured_on_device(code, results.get(code), no_device)
+    if isinstance(measured, Finding):
+        return measured
     wrong = []
     if measured["differing"]:
         wrong.append(f"the restored state differs in {', '.join(measured['differing'])}")

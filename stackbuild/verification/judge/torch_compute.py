@@ -7,7 +7,11 @@ from typing import Any
 
 from stackbuild.counting import counted
 from stackbuild.findings import Finding, Verdict
-from stackbuild.verification.judge.findings import finding, not_applicable, pointless, unmeasured
+from stackbuild.verification.judge.findings import (
+    finding,
+    measured_on_device,
+    not_applicable,
+)
 from stackbuild.verification.judge.precision import described_errors, described_limits, wrong_results
 from stackbuild.verification.model import GateResult
 from stackbuild.verification.promise import Promise
@@ -18,12 +22,9 @@ def judge_torch_devices(promise: Promise, results: Mapping[str, GateResult], no_
     code = "torch-devices"
     if promise.device != "cuda":
         return not_applicable(code, "the stack promises no GPU")
-    if no_device:
-        return pointless(code, no_device)
-    result = results.get(code)
-    if result is None or result.outcome != "measured":
-        return unmeasured(code, result)
-    measured = result.measured
+    measured = measured_on_device(code, results.get(code), no_device)
+    if isinstance(measured, Finding):
+        return measured
     driver = results.get("cuda-driver")
     shown = len(driver.measured.get("devices", ())) if driver is not None else measured["count"]
     seen = ", ".join(device["name"] for device in measured["devices"])
@@ -43,12 +44,9 @@ def judge_torch_devices(promise: Promise, results: Mapping[str, GateResult], no_
 def judge_convolution(promise: Promise, results: Mapping[str, GateResult], no_device: str) -> Finding:
     """Gate ``torch-convolution``: right within the stack's tolerance, on a GPU through cuDNN."""
     code = "torch-convolution"
-    if no_device:
-        return pointless(code, no_device)
-    result = results.get(code)
-    if result is None or result.outcome != "measured":
-        return unmeasured(code, result)
-    measured = result.measured
+    measured = measured_on_device(code, results.get(code), no_device)
+    if isinstance(measured, Finding):
+        return measured
     by_precision = measured["convolutions"]
     wrong = wrong_results(promise, by_precision)
     return finding(
@@ -67,12 +65,9 @@ def judge_all_reduce(promise: Promise, results: Mapping[str, GateResult], no_dev
     code = "torch-all-reduce"
     if promise.device != "cuda":
         return not_applicable(code, "the stack promises no GPU")
-    if no_device:
-        return pointless(code, no_device)
-    result = results.get(code)
-    if result is None or result.outcome != "measured":
-        return unmeasured(code, result)
-    measured = result.measured
+    measured = measured_on_device(code, results.get(code), no_device)
+    if isinstance(measured, Finding):
+        return measured
     if measured["count"] < 2:
         return not_applicable(code, "there is one GPU")
     wrong = measured["wrong"]
@@ -93,12 +88,9 @@ def judge_torch_model(promise: Promise, results: Mapping[str, GateResult], no_de
     if promise.torch_model is None:
         return not_applicable(code, "the stack names no torch model")
     subject = promise.torch_model.name
-    if no_device:
-        return pointless(code, no_device)
-    result = results.get(code)
-    if result is None or result.outcome != "measured":
-        return unmeasured(code, result, subject=subject)
-    measured = result.measured
+    measured = measured_on_device(code, results.get(code), no_device, subject=subject)
+    if isinstance(measured, Finding):
+        return measured
     wrong = _misplaced(promise, measured)
     if not all(output["finite"] for output in measured["outputs"]):
         wrong.append("its outputs are not finite")
