@@ -186,10 +186,10 @@ def test_what_is_left_out_or_deletes_counts_too(name: str):
 
 
 def test_refusals_are_counted_and_only_the_first_are_kept():
-    layer = scan_tar(tar_of(header(f"../{number:06}") for number in range(25_000)))
+    layer = scan_tar(tar_of(header(f"../{number:06}") for number in range(5_000)))
     assert len(layer.problems) == 101
     assert layer.problems[0].startswith("'../000000'")
-    assert layer.problems[-1] == "and 24900 more"
+    assert layer.problems[-1] == "and 4900 more"
 
 
 def test_names_that_no_process_can_open_are_left_out_and_all_together_have_a_limit(
