@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from rich.text import Text
-
 from stackbuild.drift.findings import change_text, layer_text
 from stackbuild.drift.model import Drift, PackageChange, PinChange
 from stackbuild.reports.drift_summary import (
@@ -17,7 +15,6 @@ from stackbuild.reports.drift_summary import (
     side_text,
 )
 from stackbuild.reports.safe_text import safe_text
-from stackbuild.reports.text_page import TextPage
 
 _MOST_PACKAGES = 40
 _MOST_OWNERS = 20
@@ -36,9 +33,17 @@ def render_drift(drift: Drift, *, colour: bool, width: int = 110, verbose: bool 
         width: Columns; plain text is not wrapped.
         verbose: Show every package and file, and what differs without being content.
     """
+    lines = ((style, _one_line(text)) for style, text in _lines(drift, verbose=verbose))
+    if not colour:
+        return "".join(f"{text.rstrip()}\n" for _, text in lines)
+    # Imported here: plain text needs none of it, and thousands of lines take thirty times as long with it.
+    from rich.text import Text
+
+    from stackbuild.reports.text_page import TextPage
+
     page = TextPage(colour=colour, width=width)
-    for style, text in _lines(drift, verbose=verbose):
-        page.console.print(Text(_one_line(text), style=style))
+    for style, text in lines:
+        page.console.print(Text(text, style=style))
     return page.text()
 
 
