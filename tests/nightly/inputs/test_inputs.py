@@ -39,6 +39,7 @@ def night(tmp_path: Path, resolved: dict[str, WheelsResult]) -> Iterator[Scene]:
 
 
 def test_an_unchanged_night_says_so(night: Scene) -> None:
+    before = len(night.indexes.requested("/simple/"))  # locking asks, too, where no test before had the same wheels
     findings = night.check()
     assert told(findings) == []
     said = passed(findings)
@@ -48,7 +49,7 @@ def test_an_unchanged_night_says_so(night: Scene) -> None:
     assert {finding.details["platform"] for finding in findings} == {"linux/amd64"}
     assert outcome_of_inputs(findings) == "unchanged"
     # One request for each project's page, one list for the suite.
-    assert len(night.indexes.requested("/simple/")) == 2 * 3
+    assert len(night.indexes.requested("/simple/")) - before == 3
     assert len(night.repository.requested("Packages")) == 1
 
 
