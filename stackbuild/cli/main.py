@@ -76,10 +76,10 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """As click does, with the nearest name suggested for an unknown one."""
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            import difflib
+            from stackbuild.spelling import closest
 
-            near = difflib.get_close_matches(args[0], COMMANDS, n=1)
-            hint = f" Did you mean '{near[0]}'?" if near else " 'stackbuild --help' lists them."
+            near = closest(args[0], COMMANDS)
+            hint = f" Did you mean '{near}'?" if near else " 'stackbuild --help' lists them."
             raise click.UsageError(f"There is no command '{args[0]}'.{hint}", ctx)
         return super().resolve_command(ctx, args)
 

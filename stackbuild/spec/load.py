@@ -16,6 +16,7 @@ from stackbuild.spec.model import StackSpec
 from stackbuild.spec.rules import violations
 from stackbuild.spec.validate import valid_part, validate
 from stackbuild.spec.yaml_tree import Place, YamlReader, YamlTree
+from stackbuild.spelling import closest
 
 STACKS_FOLDER = "stacks"
 SUFFIXES = (".yaml", ".yml")
@@ -217,11 +218,9 @@ def find_stack(name_or_path: str, start: Path) -> Path:
         if path.stem == name_or_path:
             return path
     names = [path.stem for path in stacks]
-    import difflib  # only a name that is no stack's pays for it
-
-    near = difflib.get_close_matches(name_or_path, names, n=1)
+    near = closest(name_or_path, names)
     if near:
-        do = f"Did you mean '{near[0]}'?"
+        do = f"Did you mean '{near}'?"
     elif names:
         do = f"There are: {', '.join(names)}."
     else:

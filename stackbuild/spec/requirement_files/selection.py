@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from pathlib import Path
 
 from packaging.utils import canonicalize_name
 
 from stackbuild.spec.requirement_files.interface import refusal
+from stackbuild.spelling import closest
 
 
 def check_known(path: Path, kind: str, wanted: Iterable[str], known: Iterable[str]) -> None:
@@ -20,11 +20,11 @@ def check_known(path: Path, kind: str, wanted: Iterable[str], known: Iterable[st
     names: dict[str, str] = {canonicalize_name(name): name for name in known}
     for name in wanted:
         if canonicalize_name(name) not in names:
-            near = difflib.get_close_matches(canonicalize_name(name), list(names), n=1)
+            near = closest(canonicalize_name(name), names)
             raise refusal(
                 path,
                 f"it has no {kind} '{name}'",
-                f"Did you mean '{names[near[0]]}'?"
+                f"Did you mean '{names[near]}'?"
                 if near
                 else f"It has: {', '.join(sorted(names.values()))}."
                 if names
