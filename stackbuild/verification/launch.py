@@ -7,7 +7,7 @@ import re
 import tarfile
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass, field
 
 from stackbuild.engine.container import Container
@@ -87,19 +87,7 @@ def run_suite(
         for interpreter in options.interpreters:
             with ExitStack() as stack:
                 container = stack.enter_context(
-                    engine.container(
-                        image.id,
-                        _command(interpreter),
-                        mounts=[Mount(volume, SUITE_FOLDER)],
-                        tmpfs=memory_folders(options),
-                        user=options.user,
-                        shm_size=options.shm_size,
-                        ulimits=options.ulimits,
-                        read_only=options.read_only,
-                        device_requests=options.injected.device_requests,
-                        runtime=options.injected.runtime,
-                        environment=options.injected.environment,
-                    )
+                    container_under_test(engine, image, _command(interpreter), volume, options)
                 )
                 chunks = container.attach()
                 try:
@@ -124,7 +112,44 @@ def _command(interpreter: str) -> Sequence[str]:
     return [interpreter, "-B", "-u", archive, plan, RESULTS_FOLDER]
 
 
-def memory_folders(options: LaunchOptions) -> Mapping[str, str]:
+def container_under_test(
+    engine: Engine,
+    image: ImageInfo,
+    command: Sequence[str],
+    volume: str,
+    options: LaunchOptions,
+    *,
+    entrypoint: Sequence[str] | None = (),
+    environment: Mapping[str, str] | None = None,
+) -> AbstractContextManager[Container]:
+    """A container of the image as the options say, without network, with the suite's folder read-only.
+
+    Args:
+        engine: The engine that has the image.
+        image: The image.
+        command: What to run.
+        volume: Holds the suite.
+        options: How to run it.
+        entrypoint: None for the image's own.
+        environment: Beside what the injection of devices sets.
+    """
+    return engine.container(
+        image.id,
+        command,
+        entrypoint=entrypoint,
+        mounts=[Mount(volume, SUITE_FOLDER)],
+        tmpfs=_memory_folders(options),
+        user=options.user,
+        shm_size=options.shm_size,
+        ulimits=options.ulimits,
+        read_only=options.read_only,
+        device_requests=options.injected.device_requests,
+        runtime=options.injected.runtime,
+        environment={**options.injected.environment, **(environment or {})},
+    )
+
+
+def _memory_folders(options: LaunchOptions) -> Mapping[str, str]:
     """The folders of the container that are in memory: path → mount options."""
     folders = {RESULTS_FOLDER: _RESULTS_OPTIONS}
     return {**folders, "/tmp": "rw,mode=1777"} if options.read_only else folders  # noqa: S108 - in the container

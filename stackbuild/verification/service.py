@@ -6,7 +6,7 @@ import json
 
 from stackbuild.engine.container import Container
 from stackbuild.engine.docker_engine import Engine
-from stackbuild.engine.models import ImageInfo, Mount
+from stackbuild.engine.models import ImageInfo
 from stackbuild.errors import NotJudgedError
 from stackbuild.progress import Observer
 from stackbuild.verification.files import SERVICE_REQUEST, SUITE_FOLDER, stack_files
@@ -14,8 +14,8 @@ from stackbuild.verification.launch import (
     ARCHIVE_NAME,
     INTERPRETERS,
     LaunchOptions,
+    container_under_test,
     fill_volume,
-    memory_folders,
 )
 from stackbuild.verification.model import GateResult, SuiteRun
 from stackbuild.verification.promise import Promise, PromisedService
@@ -61,19 +61,8 @@ def ask_service(
     files = {ARCHIVE_NAME: suite_archive(), _PLAN: _plan(promise, asked), **stack_files(promise)}
     with engine.volume() as volume:
         fill_volume(engine, image, volume, files)
-        with engine.container(
-            image.id,
-            [],
-            entrypoint=None,
-            mounts=[Mount(volume, SUITE_FOLDER)],
-            tmpfs=memory_folders(options),
-            user=options.user,
-            shm_size=options.shm_size,
-            ulimits=options.ulimits,
-            read_only=options.read_only,
-            device_requests=options.injected.device_requests,
-            runtime=options.injected.runtime,
-            environment={**options.injected.environment, **asked.service.environment},
+        with container_under_test(
+            engine, image, [], volume, options, entrypoint=None, environment=asked.service.environment
         ) as container:
             return _ask(container, _command(promise, run), asked.service.ready_within + _REQUESTS_LIMIT)
 
