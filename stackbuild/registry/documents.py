@@ -54,14 +54,22 @@ def platforms_of(endpoint: Endpoint, index: Mapping[str, Any]) -> dict[str, str]
 def _named_platforms(entries: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     platforms: dict[str, str] = {}
     for entry in entries:
-        platform = entry.get("platform") or {}
-        system, architecture = platform.get("os", ""), platform.get("architecture", "")
-        if system in ("", "unknown") or architecture in ("", "unknown"):
-            continue  # attestations and other attachments of the index
-        variant = platform.get("variant") if architecture == "arm" else None
-        name = f"{system}/{architecture}" + (f"/{variant}" if variant else "")
-        platforms.setdefault(name, str(entry["digest"]))
+        name = platform_name(entry.get("platform") or {})
+        if name:  # else attestations and other attachments of the index
+            platforms.setdefault(name, str(entry["digest"]))
     return platforms
+
+
+def platform_name(platform: Mapping[str, Any]) -> str:
+    """A platform of an index as it is named here: ``linux/amd64``, ``linux/arm/v7``; empty where it says none.
+
+    Of 64-bit platforms the variant is left out: ``v8`` of arm64 says nothing, and indexes give it or do not.
+    """
+    system, architecture = str(platform.get("os") or ""), str(platform.get("architecture") or "")
+    if system in ("", "unknown") or architecture in ("", "unknown"):
+        return ""
+    variant = platform.get("variant") if architecture == "arm" else None
+    return f"{system}/{architecture}" + (f"/{variant}" if variant else "")
 
 
 def parsed(endpoint: Endpoint, body: bytes) -> dict[str, Any]:

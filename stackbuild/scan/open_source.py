@@ -10,6 +10,7 @@ from pathlib import Path
 
 from stackbuild.errors import LockError, NotJudgedError, ScanError, StackbuildError
 from stackbuild.progress import Observer
+from stackbuild.registry.documents import platform_name
 from stackbuild.scan.sources.interface import ImageSource
 from stackbuild.site_config import SiteConfig
 from stackbuild.store.store import Store
@@ -46,6 +47,7 @@ def open_source(
         NotJudgedError: ``image-missing`` and what asking engine and registry can give.
         ScanError: The archive is none (``archive-unknown``) or damaged.
     """
+    platform = _as_indexes_name_it(platform)
     with ExitStack() as closing:
         path = existing_path(target)
         if path is not None:
@@ -91,6 +93,13 @@ def existing_path(target: str) -> Path | None:
         where=target,
         do="Write what it gives to a file, and name that.",
     )
+
+
+def _as_indexes_name_it(platform: str) -> str:
+    """``linux/arm64/v8`` is ``linux/arm64`` here; see ``registry.documents.platform_name``."""
+    system, _, rest = platform.partition("/")
+    architecture, _, variant = rest.partition("/")
+    return platform_name({"os": system, "architecture": architecture, "variant": variant}) or platform
 
 
 def _not_found(target: str, what: str) -> ScanError:

@@ -16,16 +16,28 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, BinaryIO, Protocol, Self, cast
 
+from stackbuild.counting import counted
 from stackbuild.errors import ScanError
 from stackbuild.scan.entries import plain_path
 from stackbuild.scan.layer_scanner import LayerScanner
 from stackbuild.scan.sources.decompress import CheckedLayer, LimitedFile, compression_of, plain_tar
-from stackbuild.scan.sources.interface import Done, ImageDescription, LayerReader, T, commands_of
+from stackbuild.scan.sources.interface import (
+    Done,
+    ImageDescription,
+    LayerReader,
+    T,
+    commands_of,
+    mapping,
+    mappings,
+    sequence,
+)
+from stackbuild.scan.sources.oci_index import entry_of, has_several
 from stackbuild.scan.tar_stream import Member, TarStream
 
 _LARGEST_DOCUMENT = 16 << 20
 _CHUNK = 1 << 20
 _MOST_MEMBERS = 100_000
+_SHA256_BLOBS = "blobs/sha256/"
 
 
 class Files(Protocol):
@@ -181,6 +193,15 @@ class ArchiveSource(AbstractContextManager["ArchiveSource"]):
         return TarFiles(cast(BinaryIO, copy), str(self._path))
 
     def _document(self, name: str) -> Any:
+        """A JSON document of the archive; None where it is not there."""
+        data = self._bytes(name)
+        try:
+            return None if data is None else json.loads(data)
+        except (ValueError, RecursionError) as error:
+            raise archive_damaged(str(self._path), f"{name} is not JSON") from error
+
+    def _bytes(self, name: str) -> bytes | None:
+        """A small file of the archive, held against the digest that a blob is called by."""
         found = self._files.find(name)
         if found is None:
             return None
@@ -189,22 +210,20 @@ class ArchiveSource(AbstractContextManager["ArchiveSource"]):
             raise archive_damaged(str(self._path), f"{name} has {size} bytes")
         stream.seek(start)
         data = stream.read(size)
-        try:
-            return json.loads(data)
-        except (ValueError, RecursionError) as error:
-            raise archive_damaged(str(self._path), f"{name} is not JSON") from error
+        if name.startswith(_SHA256_BLOBS) and hashlib.sha256(data).hexdigest() != posixpath.basename(name):
+            raise archive_damaged(str(self._path), f"{name} has another content than its name says")
+        return data
 
     def _read(self) -> ImageDescription:
         manifests = self._document("manifest.json")
         if isinstance(manifests, list):
-            entry = self._one_of(manifests)
-            self._layers = tuple(str(name) for name in entry.get("Layers") or ())
+            entry = self._one_of(mappings(manifests))
+            self._layers = tuple(str(name) for name in sequence(entry.get("Layers")))
             return self._described(str(entry.get("Config", "")))
         index = self._document("index.json")
         if isinstance(index, Mapping):
             manifest = self._manifest(index)
-            layers = [layer for layer in manifest.get("layers") or () if isinstance(layer, Mapping)]
-            self._layers = tuple(_blob(layer) for layer in layers)
+            self._layers = tuple(_blob(layer) for layer in mappings(manifest.get("layers")))
             return self._described(_blob(manifest.get("config")))
         raise ScanError(
             "this is neither a saved image nor an OCI layout: it has no manifest.json and no index.json",
@@ -213,78 +232,49 @@ class ArchiveSource(AbstractContextManager["ArchiveSource"]):
             do="Name an archive that docker save, skopeo or buildx wrote, or an image.",
         )
 
-    def _one_of(self, entries: Sequence[Any]) -> Mapping[str, Any]:
-        named = [entry for entry in entries if isinstance(entry, Mapping)]
-        if self._wanted:
-            named = [entry for entry in named if self._wanted in (entry.get("RepoTags") or ())]
+    def _one_of(self, entries: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+        wanted = self._wanted
+        named = [entry for entry in entries if not wanted or wanted in _tags(entry)]
         if len(named) == 1:
             return named[0]
-        tags = sorted(
-            tag for entry in entries if isinstance(entry, Mapping) for tag in entry.get("RepoTags") or ()
-        )
-        raise ScanError(
-            f"the archive holds {len(named)} images that fit",
-            code="archive-has-several",
-            where=str(self._path),
-            do=f"Save one image into it, or name one of: {', '.join(tags)}."
-            if tags
-            else "Save one image into it.",
-        )
+        tags = sorted({tag for entry in named or entries for tag in _tags(entry)})
+        if wanted and not named:
+            raise has_several(str(self._path), f"no image of the archive is called {wanted}", tags)
+        raise has_several(str(self._path), f"the archive holds {len(named)} images that fit", tags)
 
     def _manifest(self, index: Mapping[str, Any]) -> Mapping[str, Any]:
+        wanted = self._wanted
         for _ in range(4):  # an index can hold indexes; more than that nobody makes
-            listed = [entry for entry in index.get("manifests") or () if isinstance(entry, Mapping)]
-            entry = self._of_platform(listed)
+            entry = entry_of(
+                index.get("manifests"), wanted=wanted, platform=self._platform, where=str(self._path)
+            )
             document = self._document(_blob(entry))
             if not isinstance(document, Mapping):
                 raise archive_damaged(str(self._path), f"it lacks {entry.get('digest')}")
             if "manifests" not in document:
                 return document
-            index = document
+            index, wanted = document, ""  # an index has a name, and its platforms have none
         raise archive_damaged(str(self._path), "its indexes lead nowhere")
 
-    def _of_platform(self, listed: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-        if len(listed) == 1:
-            return listed[0]
-        platforms = {_platform(entry): entry for entry in listed}
-        found = platforms.get(self._platform)
-        if found is None:
-            known = ", ".join(sorted(name for name in platforms if not name.startswith("unknown")))
-            raise ScanError(
-                f"the layout has no image for {self._platform}",
-                code="no-such-platform",
-                where=str(self._path),
-                do=f"Name one of its platforms with --platform: {known}.",
-            )
-        return found
-
     def _described(self, name: str) -> ImageDescription:
+        data = self._bytes(name)
         config = self._document(name)
-        if not isinstance(config, Mapping):
+        if data is None or not isinstance(config, Mapping):
             raise archive_damaged(str(self._path), f"it lacks its configuration {name}")
-        rootfs = config.get("rootfs")
-        listed = rootfs.get("diff_ids") if isinstance(rootfs, Mapping) else None
-        diff_ids = tuple(str(diff_id) for diff_id in listed or ())
+        listed = sequence(mapping(config.get("rootfs")).get("diff_ids"))
+        diff_ids = tuple(str(diff_id) for diff_id in listed)
         if len(diff_ids) != len(self._layers):
             raise archive_damaged(
                 str(self._path),
-                f"{len(self._layers)} layers for {len(diff_ids)} diff IDs in its configuration",
+                f"{counted(len(self._layers), 'layer')} for {counted(len(diff_ids), 'diff ID')} in its configuration",
             )
-        found = self._files.find(name)
-        assert found is not None
-        stream, start, size = found
-        stream.seek(start)
-        digest = f"sha256:{hashlib.sha256(stream.read(size)).hexdigest()}"
+        digest = f"sha256:{hashlib.sha256(data).hexdigest()}"
         return ImageDescription(str(self._path), config, diff_ids, digest, commands_of(config, len(diff_ids)))
 
 
 def _blob(descriptor: Any) -> str:
-    digest = str(descriptor.get("digest", "")) if isinstance(descriptor, Mapping) else ""
-    return f"blobs/{digest.replace(':', '/', 1)}"
+    return f"blobs/{str(mapping(descriptor).get('digest', '')).replace(':', '/', 1)}"
 
 
-def _platform(entry: Mapping[str, Any]) -> str:
-    platform = entry.get("platform")
-    if not isinstance(platform, Mapping):
-        return "unknown/unknown"
-    return f"{platform.get('os')}/{platform.get('architecture')}"
+def _tags(entry: Mapping[str, Any]) -> list[str]:
+    return [str(tag) for tag in sequence(entry.get("RepoTags"))]

@@ -42,8 +42,7 @@ class ImageDescription:
     @property
     def run_config(self) -> Mapping[str, Any]:
         """The part that containers are started with: Env, Cmd, Labels, …"""
-        inner = self.config.get("config")
-        return inner if isinstance(inner, Mapping) else {}
+        return mapping(self.config.get("config"))
 
     @property
     def environment(self) -> dict[str, str]:
@@ -53,8 +52,7 @@ class ImageDescription:
     @property
     def labels(self) -> dict[str, str]:
         """Its labels."""
-        labels = self.run_config.get("Labels")
-        labels = labels if isinstance(labels, Mapping) else {}
+        labels = mapping(self.run_config.get("Labels"))
         return {plain(str(name)): plain(str(value)) for name, value in labels.items()}
 
 
@@ -116,9 +114,23 @@ class ImageSource(Protocol):
         """
 
 
+def mapping(value: object) -> Mapping[str, Any]:
+    """What a document should have as an object; an empty one for anything else."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def sequence(value: object) -> list[Any]:
+    """What a document should have as a list; an empty one for anything else."""
+    return value if isinstance(value, list) else []
+
+
+def mappings(value: object) -> list[Mapping[str, Any]]:
+    """The objects of what a document should have as a list of them."""
+    return [item for item in sequence(value) if isinstance(item, Mapping)]
+
+
 def commands_of(config: Mapping[str, Any], layers: int) -> tuple[str, ...]:
     """What made each layer, from the configuration's history; nothing where the two do not fit together."""
-    listed = config.get("history")
-    history = [entry for entry in listed if isinstance(entry, Mapping)] if isinstance(listed, list) else []
+    history = mappings(config.get("history"))
     made = [plain(str(entry.get("created_by") or "")) for entry in history if not entry.get("empty_layer")]
     return tuple(made) if len(made) == layers else ("",) * layers
