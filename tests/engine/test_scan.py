@@ -18,7 +18,7 @@ from stackbuild.scan.sources.engine import EngineSource
 from stackbuild.scan.sources.registry import RegistrySource
 from stackbuild.store.store import Store
 from tests.support.elf import make_elf
-from tests.support.layer_tars import SILENT, Compression, compressed, image_config, layer_tar
+from tests.support.layer_tars import SILENT, Compression, compressed, digest, image_config, layer_tar
 from tests.support.registry import Registry
 
 pytestmark = pytest.mark.engine
@@ -84,6 +84,15 @@ def test_folders_archive_and_store_give_the_same_layers(engine: Engine, tmp_path
             sink.write(layer)
     from_store = scan_image(EngineSource(engine, NAME, store=store, folders=False), SILENT)
     assert from_store.layers == from_archive.layers
+
+
+def test_layers_that_are_evicted_before_they_are_read_come_from_the_engine(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    store = Store(tmp_path / "store")
+    gone = dict.fromkeys((digest(layer) for layer in LAYERS), tmp_path / "gone.tar")
+    monkeypatch.setattr(store, "layer_tars", lambda: gone)
+    check(scan_image(EngineSource(engine, NAME, store=store, folders=False), SILENT))
 
 
 def test_the_second_scan_reads_no_layer(engine: Engine, tmp_path: Path):
