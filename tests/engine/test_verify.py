@@ -272,7 +272,7 @@ def test_f05_a_container_killed_from_outside_leaves_nothing(engine: Engine, make
         for container in _ours(engine)[0]:
             engine._api.kill(container)
 
-    killer = threading.Thread(target=kill_it)
+    killer = threading.Thread(target=kill_it, daemon=True)
     killer.start()
     report = verify_image(
         engine, ref, PLAIN.model_copy(update={"torch": "2.14.1"}), VerifyOptions(), Listener()

@@ -34,7 +34,7 @@ def test_an_engine_that_ends_during_the_run_is_told_as_such() -> None:
             assert begun.wait(600)
             os.kill(daemon.pid, signal.SIGKILL)
 
-        killer = threading.Thread(target=end_it)
+        killer = threading.Thread(target=end_it, daemon=True)
         killer.start()
         with Engine.connect(daemon.url) as engine:
             slow = {"usr/lib/python3/dist-packages/torch/__init__.py": b"import time; time.sleep(600)"}
