@@ -32,5 +32,5 @@ def store_vanished(error: BaseException, roots: Iterable[Path]) -> NotJudgedErro
         code="store-vanished",
         where=str(gone),
         do="Run the same command again: what is missing is fetched and made anew. To empty the store, run"
-        " `stackbuild store evict`, which leaves alone what a run works with.",
+        " `stackbuild store evict`, which refuses while a stack is locked, built or judged.",
     )
