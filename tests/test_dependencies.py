@@ -15,6 +15,8 @@ _REPOSITORY = Path(__file__).parents[1]
 LOWEST_FIRST = (
     # Words of all: failures, models, findings, progress.
     "errors",
+    "collection",
+    "content_digest",
     "frozen_model",
     "image_environment",
     "counting",
@@ -23,6 +25,7 @@ LOWEST_FIRST = (
     "once",
     "short_digest",
     "spelling",
+    "urls",
     "progress",
     "findings",
     "output_file",

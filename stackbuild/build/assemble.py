@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Iterator, Sequence
 
 from stackbuild.annotate.labels import image_labels
 from stackbuild.build.base import Base
-from stackbuild.build.chain import present_layers
 from stackbuild.build.image_content import remember_config
 from stackbuild.build.inputs import LockedInputs
 from stackbuild.build.interface import BuildRequest, BuiltImage
 from stackbuild.build.interim import InterimImages, LayerTar
 from stackbuild.build.layer_order import LayerOrder
 from stackbuild.build.layer_run import LayerRun
+from stackbuild.content_digest import digest_of
 from stackbuild.engine.archive import docker_archive
 from stackbuild.engine.docker_engine import Engine
 from stackbuild.engine.models import ImageInfo
 from stackbuild.errors import NotJudgedError
+from stackbuild.layers.chain import present_layers
 from stackbuild.progress import Observer
 from stackbuild.render.image_config import ConfigLayer, base_run_config, image_config
 from stackbuild.site_config import SiteConfig
@@ -126,7 +126,7 @@ class AssembleBuilder:
                 do="Run the same command again; let one store and one SOURCE_DATE_EPOCH build a stack on one engine.",
             )
         remember_config(loaded.id, config, self._store)
-        return f"sha256:{hashlib.sha256(config).hexdigest()}", loaded, tags
+        return digest_of(config), loaded, tags
 
     def _send(self, config: bytes, base: Base, tars: Sequence[LayerTar], tags: Sequence[str]) -> None:
         """Load the image with the layers that the engine has not; with all of them where it insists."""

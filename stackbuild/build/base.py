@@ -6,10 +6,10 @@ import io
 from collections.abc import Mapping
 from pathlib import Path
 
-from stackbuild.build.chain import chain_key
 from stackbuild.build.saved_layers import saved_layers
 from stackbuild.engine.chunk_reader import ChunkReader
 from stackbuild.engine.docker_engine import Engine
+from stackbuild.layers.chain import chain_key
 from stackbuild.layers.tree import FileTree
 from stackbuild.lock.base import base_diff_ids
 from stackbuild.lock.model import BaseLock, BootstrapBaseLock

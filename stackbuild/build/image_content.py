@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import tarfile
@@ -87,8 +86,3 @@ def _from_archive(engine: Engine, image: ImageInfo) -> bytes:
             f"The engine's archive of {image.id} lacks the image's configuration.", code="engine-refused"
         )
     return config
-
-
-def digest_of(content: bytes) -> str:
-    """``sha256:…`` of some bytes."""
-    return f"sha256:{hashlib.sha256(content).hexdigest()}"

@@ -12,12 +12,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from stackbuild.build.chain import present_layers
 from stackbuild.engine import ownership
 from stackbuild.engine.archive import docker_archive
 from stackbuild.engine.docker_engine import Engine
 from stackbuild.engine.uninterrupted import insisted
 from stackbuild.errors import InterruptedRunError, NotJudgedError, StackbuildError
+from stackbuild.layers.chain import present_layers
 
 # A diff ID and its tar; without a tar the engine must have the layer.
 LayerTar = tuple[str, Path | None]

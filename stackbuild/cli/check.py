@@ -152,7 +152,7 @@ def _subjects(
     found: list[tuple[tuple[Subject, ...], HostOffer | None]] = []
     paths = here.stacks((), everything=True) if everything else []
     for name in names:
-        if _is_image(name):
+        if here.names_image(name):
             found.append(((_image_subject(here, name, None, facts),), None))
         else:
             paths.append(here.stack(name))
@@ -198,10 +198,6 @@ def _image_subject(here: Project, reference: str, loaded: LoadedSpec | None, fac
         return subject_of_cuda_tag(reference, repository, tag, str(error.what), facts, spec)
     name = loaded.spec.name if loaded else reference
     return subject_of_image(name, image.config, image.platform, image.pins, loaded.spec if loaded else None)
-
-
-def _is_image(name: str) -> bool:
-    return (":" in name or "@" in name) and not name.endswith((".yaml", ".yml"))
 
 
 def _annotations(report: CheckReport, specs: dict[str, LoadedSpec]) -> str:

@@ -101,6 +101,11 @@ class Project:
             do=f"Name one of: {known}; or say --all." if known else "stackbuild init NAME makes one.",
         )
 
+    @staticmethod
+    def names_image(target: str) -> bool:
+        """True for what can only be an image: a name with a tag or digest, or an id."""
+        return (":" in target or "@" in target) and not target.endswith((".yaml", ".yml"))
+
 
 def project(start: Path | None = None) -> Project:
     """The project of a folder.

@@ -159,7 +159,7 @@ def _request(
             found.append(_staged(name, repository))
             continue
         try:
-            spec_path = None if _is_image(name) else here.stack(name)
+            spec_path = None if here.names_image(name) else here.stack(name)
         except SpecError as error:
             if error.code != "spec-not-found" or name.endswith((".yaml", ".yml")):
                 raise
@@ -225,7 +225,3 @@ def _required(text: str | None) -> tuple[str, ...]:
             )
         found.append(name)
     return tuple(dict.fromkeys(found))
-
-
-def _is_image(name: str) -> bool:
-    return ":" in name and not name.endswith((".yaml", ".yml"))

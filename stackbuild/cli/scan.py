@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stackbuild.cli.collection import collection_paused
 from stackbuild.cli.options import output_options
+from stackbuild.collection import collection_paused
 from stackbuild.reports.formats import SCAN_FORMATS
 
 if TYPE_CHECKING:

@@ -134,7 +134,7 @@ def command(
         target=target, attach=attach, local=local, python=python, emit=emit, collect=collect, image=image
     )
     try:
-        spec_path = None if attach or target is None or _is_image(target) else here.stack(target)
+        spec_path = None if attach or target is None or here.names_image(target) else here.stack(target)
     except SpecError as error:
         if error.code != "spec-not-found" or (target or "").endswith((".yaml", ".yml")):
             raise
@@ -198,8 +198,3 @@ def command(
             attach_report(subject, report, here.site, observer)
     write_verification(report, format_, output, spec_path=spec_path, strict=strict, verbose=verbose)
     click.get_current_context().exit(int(exit_code_of(report.findings, strict=strict)))
-
-
-def _is_image(target: str) -> bool:
-    """True for what can only be an image: a name with a tag or digest, or an id."""
-    return (":" in target or "@" in target) and not target.endswith((".yaml", ".yml"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -10,12 +9,14 @@ from typing import Any
 from packageurl import PackageURL
 from packaging.utils import canonicalize_name
 
+from stackbuild.content_digest import digest_of
 from stackbuild.drift.model import Side
 from stackbuild.drift.packages import Package, PackageSet
 from stackbuild.drift.pins import measured_pins
 from stackbuild.drift.subject import Subject
 from stackbuild.errors import NotJudgedError
 from stackbuild.scan.readers.text import plain
+from stackbuild.scan.sources.interface import mapping
 
 # The SBOM of a 6 GB image has 10 MB; what is larger by far was not written about an image.
 LARGEST = 64 << 20
@@ -41,8 +42,8 @@ def sbom_subject(data: bytes, name: str) -> Subject:
     components = list(_components(document.get("components"), name))
     found = (_package(component, at_top=at_top) for component, at_top in components)
     packages = tuple(item for item in found if item is not None)
-    metadata = _mapping(document.get("metadata"))
-    root = _mapping(metadata.get("component"))
+    metadata = mapping(document.get("metadata"))
+    root = mapping(metadata.get("component"))
     stated = _properties(root)
     cuda = _cuda(components)
     pins = {**_os(components), **measured_pins(packages, cuda, {}), **_gpu_code(components)}
@@ -57,7 +58,7 @@ def sbom_subject(data: bytes, name: str) -> Subject:
             name=name,
             kind="sbom",
             platform=stated.get("platform", ""),
-            digest=f"sha256:{hashlib.sha256(data).hexdigest()}",
+            digest=digest_of(data),
         ),
         pins=pins,
         packages=PackageSet(tuple({item.sort_key: item for item in packages}.values())),
@@ -142,7 +143,7 @@ def _licences(component: Mapping[str, Any]) -> tuple[str, ...] | None:
     """What a component's licences are called; None where it states none, which may be the tool's doing."""
     found = set()
     for choice in _list(component.get("licenses")):
-        licence = _mapping(choice.get("license"))
+        licence = mapping(choice.get("license"))
         found.add(str(choice.get("expression") or licence.get("id") or licence.get("name") or ""))
     return tuple(sorted(plain(text) for text in found if text)) or None
 
@@ -155,7 +156,7 @@ def _sha256(component: Mapping[str, Any]) -> str:
 
 
 def _location(component: Mapping[str, Any]) -> str:
-    occurrences = _list(_mapping(component.get("evidence")).get("occurrences"))
+    occurrences = _list(mapping(component.get("evidence")).get("occurrences"))
     return next((plain(str(entry.get("location") or "")) for entry in occurrences), "")
 
 
@@ -197,10 +198,6 @@ def _properties(component: Mapping[str, Any]) -> dict[str, str]:
         for entry in _list(component.get("properties"))
         if str(entry.get("name", "")).startswith(_OURS)
     }
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
 
 
 def _list(value: object) -> list[Mapping[str, Any]]:

@@ -26,8 +26,12 @@ def archive_name(deb: LockedDeb) -> str:
 
 def exact_version(deb: LockedDeb) -> str:
     """What ``apt-get install`` takes for exactly this version."""
-    architecture = "" if deb.architecture == "all" else f":{deb.architecture}"
-    return f"{deb.name}{architecture}={deb.version}"
+    return exact_package(deb.name, deb.version, deb.architecture)
+
+
+def exact_package(name: str, version: str, architecture: str) -> str:
+    """What ``apt-get install`` takes for exactly this package: ``libgomp1:amd64=14.2.0-1``."""
+    return f"{name}={version}" if architecture == "all" else f"{name}:{architecture}={version}"
 
 
 def require_as_locked(deb: LockedDeb, control: str) -> None:

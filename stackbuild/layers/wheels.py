@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit, urlunsplit
 
 from installer import install
 from installer.exceptions import InstallerError
@@ -27,6 +26,7 @@ from stackbuild.layers.wheels_destination import PlanDestination, PlannedFile
 from stackbuild.lock.model import LockedWheel, PlatformLock, PythonLock
 from stackbuild.lock.wheels_target import Target
 from stackbuild.spec.platforms import MACHINES
+from stackbuild.urls import without_credentials
 
 _VERSION = 1
 
@@ -180,15 +180,10 @@ def _installer_files(wheel: LockedWheel) -> dict[str, bytes]:
     if wheel.url is not None:
         value = {
             "archive_info": {"hash": f"sha256={wheel.sha256}", "hashes": {"sha256": wheel.sha256}},
-            "url": _without_credentials(wheel.url),
+            "url": without_credentials(wheel.url),
         }
         files["direct_url.json"] = json.dumps(value, sort_keys=True).encode()
     return files
-
-
-def _without_credentials(url: str) -> str:
-    parts = urlsplit(url)
-    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
 
 
 def _check_record(file: str, member: Member, sha256: str) -> None:

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 from stackbuild.counting import counted, share
 from stackbuild.errors import InterruptedRunError, StackbuildError
@@ -27,6 +26,7 @@ from stackbuild.spec.model import Platform
 from stackbuild.store.http import HttpClient
 from stackbuild.store.parallel import in_parallel
 from stackbuild.store.retry import RefusedError, TransferError
+from stackbuild.urls import local_path
 
 _AT_A_TIME = 8
 # Pages of one index that may fail before it counts as down, and is asked no more tonight.
@@ -149,7 +149,7 @@ class WheelCheck:
         return _Wheel((_yanked(wheel, file.yanked), *compared.findings))
 
     def _compared(self, wheel: LockedWheel, file: IndexFile, *, stated: str | None) -> _Wheel:
-        local = _local_path(file.url)
+        local = local_path(file.url)
         if local is not None:
             if not local.is_file():
                 return _Wheel((self._gone.finding(wheel, None),))
@@ -249,12 +249,6 @@ def _served(good: Sequence[tuple[LockedWheel, str]], total: int) -> Finding:
 
 def _name(wheel: LockedWheel) -> str:
     return f"{wheel.name} {wheel.version}"
-
-
-def _local_path(url: str) -> Path | None:
-    if url.startswith("file://"):
-        return Path(unquote(urlsplit(url).path))
-    return None if "://" in url else Path(url)
 
 
 def _sha256(path: Path) -> str:

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 
 from stackbuild.annotate.annotations import CONFIG, INPUTS, pins_that_hold
 from stackbuild.annotate.tags import image_version
-from stackbuild.build.image_content import digest_of
+from stackbuild.content_digest import digest_of
 from stackbuild.engine.docker_engine import Engine
 from stackbuild.errors import ExitCode, LockError, NotJudgedError, UsageError
 from stackbuild.findings import Finding, Verdict, exit_code_of, is_complete

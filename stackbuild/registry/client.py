@@ -14,6 +14,7 @@ from urllib.parse import urljoin
 
 import requests
 
+from stackbuild.content_digest import digest_of
 from stackbuild.errors import LockError, NotJudgedError
 from stackbuild.registry.documents import (
     DOCKER_INDEX,
@@ -184,7 +185,7 @@ class RegistryClient:
     def _resolved(self, image: str, body: bytes, content_type: str) -> ResolvedImage:
         endpoint = self.endpoint(image)
         document = parsed(endpoint, body)
-        digest = f"sha256:{hashlib.sha256(body).hexdigest()}"
+        digest = digest_of(body)
         media_type = str(document.get("mediaType") or content_type)
         if not {"manifests", "config"} & set(document) and document.get("schemaVersion") != 1:
             raise not_its_answer(endpoint, "it is neither a manifest nor an index")
@@ -233,7 +234,7 @@ class RegistryClient:
                     )
         expected = digest or response.headers.get("Docker-Content-Digest", "")
         if expected.startswith("sha256:"):
-            _require_digest(endpoint, expected, f"sha256:{hashlib.sha256(body).hexdigest()}")
+            _require_digest(endpoint, expected, digest_of(body))
         return bytes(body), response.headers.get("Content-Type", "").partition(";")[0].strip()
 
     def _json(self, image: str, path: str, headers: Mapping[str, str], digest: str) -> dict[str, Any]:

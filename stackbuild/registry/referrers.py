@@ -6,7 +6,6 @@ OCI distribution specification 1.1, "Listing Referrers" and "Referrers Tag Schem
 
 from __future__ import annotations
 
-import hashlib
 import json
 import random
 import time
@@ -15,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urljoin
 
+from stackbuild.content_digest import digest_of
 from stackbuild.errors import LockError, NotJudgedError
 from stackbuild.registry.client import RegistryClient
 from stackbuild.registry.documents import OCI_INDEX, OCI_MANIFEST
@@ -110,7 +110,7 @@ def attach(
         "annotations": dict(sorted(annotations.items())),
     }
     body = json.dumps(manifest, separators=(",", ":")).encode()
-    digest, headers = writer.put_manifest(image, _digest(body), body, OCI_MANIFEST)
+    digest, headers = writer.put_manifest(image, digest_of(body), body, OCI_MANIFEST)
     if "OCI-Subject" not in headers:
         entry = {
             "mediaType": OCI_MANIFEST,
@@ -216,7 +216,3 @@ def _referrer(entry: Mapping[str, Any]) -> Referrer:
         annotations=dict(entry.get("annotations") or {}),
         descriptor=entry,
     )
-
-
-def _digest(content: bytes) -> str:
-    return f"sha256:{hashlib.sha256(content).hexdigest()}"

@@ -5,7 +5,6 @@ OCI distribution specification 1.1: "Pushing blobs", "Pushing manifests", "Conte
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Mapping
 from typing import IO, Any
@@ -13,6 +12,7 @@ from urllib.parse import urljoin
 
 import requests
 
+from stackbuild.content_digest import digest_of
 from stackbuild.errors import LockError, NotJudgedError
 from stackbuild.progress import Observer, SilentObserver
 from stackbuild.registry.client import RegistryClient
@@ -57,7 +57,7 @@ class RegistryWriter:
 
     def put_bytes(self, image: str, content: bytes) -> dict[str, Any]:
         """Store a small blob; returns digest and size as a descriptor has them."""
-        digest = _digest(content)
+        digest = digest_of(content)
         if not self.has_blob(image, digest):
             endpoint = self.client.endpoint(image)
             self._in_sessions(
@@ -200,7 +200,7 @@ class RegistryWriter:
             NotJudgedError: As ``RegistryClient.resolve``, and ``transfer-corrupt``.
             LockError: ``registry-failed``: for example a blob it names is not there.
         """
-        endpoint, digest = self.client.endpoint(image), _digest(content)
+        endpoint, digest = self.client.endpoint(image), digest_of(content)
         answer = self._transport.send(
             endpoint,
             "PUT",
@@ -241,7 +241,7 @@ class RegistryWriter:
             return True
         if there[0] != content:
             self.put_manifest(image, tag, content, OCI_MANIFEST)
-        return self._delete(image, _digest(content))
+        return self._delete(image, digest_of(content))
 
     def _delete(self, image: str, reference: str) -> bool:
         answer = self._transport.send(
@@ -251,10 +251,6 @@ class RegistryWriter:
             answers=(202, 200, 204, 404, 405, 400, 401, 403),
         )
         return answer.status_code in (200, 202, 204)
-
-
-def _digest(content: bytes) -> str:
-    return f"sha256:{hashlib.sha256(content).hexdigest()}"
 
 
 def _location(endpoint: Endpoint, answer: requests.Response) -> str:

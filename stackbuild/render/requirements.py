@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from urllib.parse import urlsplit, urlunsplit
 
 from stackbuild.lock.model import LockedWheel
 from stackbuild.site_config import PYTORCH_CHANNELS, PYTORCH_PREFIX
 from stackbuild.spec.model import IndexSpec
+from stackbuild.urls import without_credentials
 
 _URL_INDEX = "url"
 _DEFAULT_INDEX = "default"
@@ -68,12 +68,6 @@ def requirements_text(wheels: Sequence[LockedWheel], *, from_folder: bool) -> st
             pinned = f"{wheel.name}=={wheel.version}"
         lines.append(f"{pinned} \\\n    --hash=sha256:{wheel.sha256}")
     return "\n".join(lines) + "\n"
-
-
-def without_credentials(url: str) -> str:
-    """The URL without user and password: nothing secret goes into a Dockerfile."""
-    parts = urlsplit(url)
-    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
 
 
 def _step(file: str, note: str, wheels: Sequence[LockedWheel], indexes: Mapping[str, IndexSpec]) -> PipStep:

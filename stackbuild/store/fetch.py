@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 from stackbuild.errors import BuildError, LockError, NotJudgedError, StackbuildError
 from stackbuild.progress import Observer
@@ -22,6 +22,7 @@ from stackbuild.store.http import HttpClient
 from stackbuild.store.parallel import in_parallel
 from stackbuild.store.retry import RefusedError, TransferError, next_step
 from stackbuild.store.store import CHUNK, Store
+from stackbuild.urls import local_path, without_credentials
 
 # How many whole transfers with a wrong hash are looked at before the line is called unreliable.
 _WHOLE_TRIES = 4
@@ -119,7 +120,7 @@ class _Fetch:
         failures: list[StackbuildError] = []
         refused: list[str] = []
         for candidate in request.candidates:
-            path = _local_path(candidate)
+            path = local_path(candidate)
             if path is not None and not path.is_file():
                 refused.append(f"{candidate}: no such file")
                 continue
@@ -254,17 +255,3 @@ class _Fetch:
             where=self.request.name,
             do=f"{next_step(error, 'it')} What has arrived is resumed.",
         )
-
-
-def without_credentials(url: str) -> str:
-    """The URL as it may be shown: without user and password."""
-    parts = urlsplit(url)
-    if "@" not in parts.netloc:
-        return url
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
-
-
-def _local_path(candidate: str) -> Path | None:
-    if candidate.startswith("file://"):
-        return Path(unquote(urlsplit(candidate).path))
-    return None if "://" in candidate else Path(candidate)

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from stackbuild.frozen_model import FrozenModel
+from stackbuild.layers.chain import chain_key
 from stackbuild.verification.promise import Promise
 
 Emitted = Literal["k8s-job", "sbatch", "compose"]
@@ -35,7 +36,7 @@ class Bound(FrozenModel):
         """Whether this is a run of the image with that configuration and those layers."""
         if self.config_digest and config_digest:
             return self.config_digest == config_digest
-        return self.layers == layers_digest(diff_ids)
+        return self.layers == chain_key(diff_ids)
 
 
 def promise_digest(promise: Promise) -> str:
@@ -50,8 +51,3 @@ def _without_paths(value: Any) -> Any:
         file = "sha256" in value
         return {name: _without_paths(inner) for name, inner in value.items() if not (file and name == "path")}
     return [_without_paths(inner) for inner in value] if isinstance(value, list) else value
-
-
-def layers_digest(diff_ids: Sequence[str]) -> str:
-    """One hash for the layers of an image, in hex."""
-    return hashlib.sha256("\n".join(diff_ids).encode()).hexdigest()

@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from stackbuild.errors import UsageError
+from stackbuild.layers.chain import chain_key
 from stackbuild.spec.model import Waiver
-from stackbuild.verification.bound import Bound, Emitted, layers_digest, promise_digest
+from stackbuild.verification.bound import Bound, Emitted, promise_digest
 from stackbuild.verification.files import SUITE_FOLDER, stack_files
 from stackbuild.verification.gpus import ALL, GpuSelection
 from stackbuild.verification.launch import ARCHIVE_NAME, INTERPRETERS, PLAN_NAME
@@ -146,7 +147,7 @@ def elsewhere_run(
         image=image.reference,
         runs=runs,
         config_digest=image.config_digest,
-        layers=layers_digest(image.diff_ids),
+        layers=chain_key(image.diff_ids),
         promise_sha256=promise_digest(promise),
         suite_sha256=suite_sha256(),
         gpus=_written(gpus),

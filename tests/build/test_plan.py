@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from stackbuild.build.chain import chain_key, present_layers
 from stackbuild.build.plan import choose_platform, created_at, plan_key
 from stackbuild.errors import LockError, UsageError
+from stackbuild.layers.chain import chain_key, present_layers
 from stackbuild.lock.model import Lock
 from tests.render.stacks import CREATED, gpu_stack
 

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from stackbuild.findings import Verdict
-from stackbuild.verification.bound import Bound, layers_digest, promise_digest
+from stackbuild.layers.chain import chain_key
+from stackbuild.verification.bound import Bound, promise_digest
 from stackbuild.verification.collect import collect
 from stackbuild.verification.elsewhere import ElsewhereImage
 from stackbuild.verification.judge.run import judge_run
@@ -39,7 +40,7 @@ def _bound(**changes: Any) -> dict[str, Any]:
         image=image.reference,
         runs=image.runs,
         config_digest=CONFIG,
-        layers=layers_digest(image.diff_ids),
+        layers=chain_key(image.diff_ids),
         promise_sha256=promise_digest(image.promise),
         suite_sha256=suite_sha256(),
         gpus="none",

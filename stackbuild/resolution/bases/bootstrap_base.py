@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Sequence
 
+from stackbuild.content_digest import digest_of
 from stackbuild.engine.archive import docker_archive
 from stackbuild.engine.docker_engine import Engine
 from stackbuild.engine.models import ImageInfo
@@ -121,7 +121,7 @@ def ensure_bootstrap_base(
     """
     config = _image_config(base, platform)
     tag = f"{_REPOSITORY}:{base.suite}-{short_hex(base.diff_id)}"
-    image = engine.image(f"sha256:{hashlib.sha256(config).hexdigest()}") or engine.image(tag)
+    image = engine.image(digest_of(config)) or engine.image(tag)
     if image is not None and image.diff_ids == (base.diff_id,):
         return image
     layer = bootstrap_layer(base, store=store, site=site, http=http, observer=observer)

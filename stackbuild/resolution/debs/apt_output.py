@@ -14,6 +14,7 @@ from urllib.parse import unquote
 
 from stackbuild.deb822 import parse_stanzas
 from stackbuild.errors import LockError, NotJudgedError, StackbuildError
+from stackbuild.layers.debs_repository import exact_package
 from stackbuild.lock.model import LockedDeb
 from stackbuild.resolution.debs.apt_sources import repository_name
 
@@ -56,8 +57,7 @@ class Installation:
     @property
     def exact(self) -> str:
         """What apt takes for exactly this package."""
-        architecture = "" if self.architecture == "all" else f":{self.architecture}"
-        return f"{self.name}{architecture}={self.version}"
+        return exact_package(self.name, self.version, self.architecture)
 
 
 @dataclass(frozen=True)

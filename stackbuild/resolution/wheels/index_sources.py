@@ -16,9 +16,9 @@ from stackbuild.progress import Observer
 from stackbuild.resolution.wheels.index_page import ACCEPT, IndexFile, parse_page
 from stackbuild.site_config import DEFAULT_INDEX, IndexLocation, SiteConfig
 from stackbuild.spec.model import IndexSpec
-from stackbuild.store.fetch import without_credentials
 from stackbuild.store.http import HttpClient
 from stackbuild.store.retry import RefusedError, TransferError, next_step
+from stackbuild.urls import without_credentials
 
 URL_INDEX = "url"
 

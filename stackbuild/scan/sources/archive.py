@@ -16,6 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, BinaryIO, Protocol, Self, cast
 
+from stackbuild.content_digest import digest_of
 from stackbuild.counting import counted
 from stackbuild.errors import ScanError
 from stackbuild.scan.entries import plain_path
@@ -268,7 +269,7 @@ class ArchiveSource(AbstractContextManager["ArchiveSource"]):
                 str(self._path),
                 f"{counted(len(self._layers), 'layer')} for {counted(len(diff_ids), 'diff ID')} in its configuration",
             )
-        digest = f"sha256:{hashlib.sha256(data).hexdigest()}"
+        digest = digest_of(data)
         return ImageDescription(str(self._path), config, diff_ids, digest, commands_of(config, len(diff_ids)))
 
 

@@ -6,7 +6,7 @@ import gc
 
 import pytest
 
-from stackbuild.cli.collection import collection_paused
+from stackbuild.collection import collection_paused
 
 
 def test_it_rests_and_works_again_after_a_failure() -> None:
