@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from stackbuild.drift.contents import read_contents
@@ -68,14 +68,15 @@ class _Comparison:
         self._contents: tuple[Mapping[str, LayerContent], Mapping[str, LayerContent]] = ({}, {})
 
     def run(self, store: Store | None, observer: Observer) -> FileDrift:
-        pairs = dict(self._differing())
-        self._read(pairs, store, observer)
+        paths = sorted(self._differing())
+        self._read(paths, store, observer)
         owners = (
             Owners(self._before.scan, self._contents[0].values()),
             Owners(self._after.scan, self._contents[1].values()),
         )
         changes, times, unread = [], 0, []
-        for path, (old, new) in sorted(pairs.items()):
+        for path in paths:
+            old, new = self._sides(path)
             if old is not None and new is not None:
                 what, known, timed = self._what(path, old, new)
                 times += timed
@@ -87,29 +88,32 @@ class _Comparison:
                 changes.append(self._came_or_went(path, old, new, owners))
         return FileDrift(tuple(changes), times, tuple(unread))
 
-    def _differing(self) -> Iterator[tuple[str, tuple[_Place | None, _Place | None]]]:
-        """Paths that do not come from one layer that both have."""
+    def _differing(self) -> Iterator[str]:
+        """Paths that do not come from one layer that both have; what is there is looked up when it is needed."""
         then, now = self._then, self._now
         old_ids, new_ids = then.description.diff_ids, now.description.diff_ids
         for path, new in now.placed():
             old = then.get(path)
             if old is None:
                 if not _is_implied(path, new, then):
-                    yield path, (None, _place(new, now))
+                    yield path
             elif old_ids[old.layer] != new_ids[new.layer] or not new_ids[new.layer]:
-                yield path, (_place(old, then), _place(new, now))
+                yield path
         for path, old in then.placed():
             if path not in now and not _is_implied(path, old, now):
-                yield path, (_place(old, then), None)
+                yield path
 
-    def _read(
-        self,
-        pairs: Mapping[str, tuple[_Place | None, _Place | None]],
-        store: Store | None,
-        observer: Observer,
-    ) -> None:
+    def _sides(self, path: str) -> tuple[_Place | None, _Place | None]:
+        old, new = self._then.get(path), self._now.get(path)
+        return (
+            _place(old, self._then) if old is not None else None,
+            _place(new, self._now) if new is not None else None,
+        )
+
+    def _read(self, paths: Sequence[str], store: Store | None, observer: Observer) -> None:
         wanted: tuple[dict[str, None], dict[str, None]] = ({}, {})
-        for path, (old, new) in pairs.items():
+        for path in paths:
+            old, new = self._sides(path)
             if old is not None and new is not None and _needs_content(path, old.entry, new.entry):
                 wanted[0][old.diff_id] = None
                 wanted[1][new.diff_id] = None
@@ -147,7 +151,7 @@ class _Comparison:
         row, other = self._row(0, path, old), self._row(1, path, new)
         form = form_of(path)
         same = row is not None and other is not None and bool(row.normal) and row.normal == other.normal
-        return FileChange.model_construct(
+        return FileChange(
             path=f"/{path}",
             change="changed",
             what=what,
@@ -166,7 +170,7 @@ class _Comparison:
         place = new or old
         assert place is not None
         shown = _shown(place.entry, self._row(number, path, place), ())
-        return FileChange.model_construct(
+        return FileChange(
             path=f"/{path}",
             change=change,
             what=(),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, computed_field, model_validator
+from pydantic import ConfigDict, Field, computed_field, model_validator
 
 from stackbuild.findings import Finding, is_complete
 from stackbuild.frozen_model import FrozenModel
@@ -64,18 +65,27 @@ class PackageChange(FrozenModel):
     why: str = ""
 
 
-class FileChange(FrozenModel):
+# There may be hundreds of thousands of these: one takes 120 bytes, and a pydantic model 1,080.
+@dataclass(frozen=True, slots=True)
+class FileChange:
     """One file that came, went or changed."""
 
-    path: str = Field(description="absolute")
+    __pydantic_config__: ClassVar = ConfigDict(extra="forbid")
+
+    path: Annotated[str, Field(description="absolute")]
     change: ChangeKind
-    what: tuple[str, ...] = Field(
-        default=(), description="content, mode, owner, kind, link, xattrs; empty for added and removed"
-    )
-    owner: str = Field(default="", description="the package whose file it is, for example numpy 2.1.0")
-    kind: str = Field(default="", description="library, program, python, byte-code, text, link, directory, …")
-    noise: str = Field(default="", description="the row of the noise table that covers it; empty: it counts")
-    before: str = Field(default="", description="size and short sha256, mode, or link target")
+    what: Annotated[
+        tuple[str, ...],
+        Field(description="content, mode, owner, kind, link, xattrs; empty for added and removed"),
+    ] = ()
+    owner: Annotated[str, Field(description="the package whose file it is, for example numpy 2.1.0")] = ""
+    kind: Annotated[
+        str, Field(description="library, program, python, byte-code, text, link, directory, …")
+    ] = ""
+    noise: Annotated[
+        str, Field(description="the row of the noise table that covers it; empty: it counts")
+    ] = ""
+    before: Annotated[str, Field(description="size and short sha256, mode, or link target")] = ""
     after: str = ""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, Protocol
+from typing import Protocol
 
 from stackbuild.findings import Finding
 
@@ -27,5 +27,5 @@ class Report(Protocol):
     def complete(self) -> bool:
         """True when no gate that applies was SKIP or ERROR."""
 
-    def model_dump(self, *, mode: Literal["json"], by_alias: bool) -> dict[str, Any]:
-        """Everything, as JSON values."""
+    def model_dump_json(self, *, indent: int, by_alias: bool) -> str:
+        """Everything, as JSON."""

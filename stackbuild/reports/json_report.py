@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 from stackbuild.reports.interface import Report
 
 
 def render_json(report: Report) -> str:
     """The whole report as JSON, two spaces a level, in the model's order."""
-    return json.dumps(report.model_dump(mode="json", by_alias=True), indent=2, ensure_ascii=False) + "\n"
+    return report.model_dump_json(by_alias=True, indent=2) + "\n"

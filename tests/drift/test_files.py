@@ -5,9 +5,11 @@ from __future__ import annotations
 import io
 import os
 import tarfile
+import tracemalloc
 from pathlib import Path
 
 import pytest
+from pydantic import TypeAdapter
 
 from stackbuild.drift.files import _needs_content
 from stackbuild.drift.layer_content import ContentReader
@@ -336,3 +338,26 @@ def test_a_layer_gives_the_same_content_from_its_folder_and_its_tar(tmp_path: Pa
     assert from_folder.files["d/z"] == from_folder.files["d/a"]
     assert from_folder.deb_files == {"p:": (".", "d/a")}
     assert from_folder.from_record(from_folder.to_record()) == from_folder
+
+
+def test_one_of_very_many_changes_takes_little_memory() -> None:
+    paths = [f"/opt/{number}" for number in range(2_000)]
+    tracemalloc.start()
+    try:
+        made = [FileChange(path, "changed", ("content",), "numpy 2.1.0", "text") for path in paths]
+        taken = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert taken / len(made) < 200
+    assert TypeAdapter(tuple[FileChange, ...]).dump_python((made[0],), mode="json") == [
+        {
+            "path": "/opt/0",
+            "change": "changed",
+            "what": ["content"],
+            "owner": "numpy 2.1.0",
+            "kind": "text",
+            "noise": "",
+            "before": "",
+            "after": "",
+        }
+    ]

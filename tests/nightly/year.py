@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 
 from stackbuild.drift.model import Drift
 from stackbuild.findings import Finding, Verdict
@@ -134,7 +135,7 @@ class MadeUpStack:
             update={
                 "packages": tuple(one.model_copy(update={"name": name}) for one in DRIFT.packages),
                 "files": tuple(
-                    one.model_copy(update={"path": f"{one.path}.{number}"}) for number in range(40) for one in DRIFT.files
+                    replace(one, path=f"{one.path}.{number}") for number in range(40) for one in DRIFT.files
                 ),
             }
         )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -69,7 +70,7 @@ def test_the_texts_of_what_passed_and_the_details_are_not_kept(path: Path) -> No
 
 
 def test_of_a_huge_drift_the_files_that_count_are_kept_first(path: Path) -> None:
-    noise = tuple(DRIFT.files[1].model_copy(update={"path": f"/var/log/{number}"}) for number in range(3_000))
+    noise = tuple(replace(DRIFT.files[1], path=f"/var/log/{number}") for number in range(3_000))
     huge = DRIFT.model_copy(update={"files": (*noise, *DRIFT.files)})
     with History(path) as history:
         history.add(night(result(outcome="drift", drift=huge)))

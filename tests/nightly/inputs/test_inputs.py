@@ -39,7 +39,9 @@ def night(tmp_path: Path, resolved: dict[str, WheelsResult]) -> Iterator[Scene]:
 
 
 def test_an_unchanged_night_says_so(night: Scene) -> None:
-    before = len(night.indexes.requested("/simple/"))  # locking asks, too, where no test before had the same wheels
+    before = len(
+        night.indexes.requested("/simple/")
+    )  # locking asks, too, where no test before had the same wheels
     findings = night.check()
     assert told(findings) == []
     said = passed(findings)

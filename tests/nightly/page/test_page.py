@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import get_args
@@ -140,7 +141,7 @@ def test_the_same_drift_night_after_night_is_told_once(tmp_path: Path) -> None:
 
 def test_a_huge_drift_stays_readable(tmp_path: Path) -> None:
     files = tuple(
-        DRIFT.files[0].model_copy(update={"path": f"/f/{number}", "owner": f"package-{number % 500} 1.0"})
+        replace(DRIFT.files[0], path=f"/f/{number}", owner=f"package-{number % 500} 1.0")
         for number in range(5_000)
     )
     page = written(tmp_path, night(result(outcome="drift", drift=DRIFT.model_copy(update={"files": files}))))
