@@ -1,6 +1,8 @@
-"""Numbers in sentences: one thing, two things."""
+"""Numbers in sentences: one thing, two things, and some of many."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
@@ -25,3 +27,18 @@ def share(number: int, total: int, noun: str) -> str:
     if number == total:
         return f"the one {noun} is" if total == 1 else f"all {counted(total, noun)} are"
     return f"{number:,} of {counted(total, noun)} {'is' if number == 1 else 'are'}"
+
+
+def some_of(names: Iterable[str], most: int, kind: str = "", *, between: str = ", ") -> str:
+    """``a, b and 3 more``, ``a, b and 3 more pins``: the names, of many the first.
+
+    Args:
+        names: In the order in which they are told.
+        most: How many are told.
+        kind: What the others are, where that has to be said.
+        between: Stands between two names.
+    """
+    each = list(names)
+    others = len(each) - most
+    told = between.join(each[:most])
+    return f"{told} and {others} more{f' {kind}' if kind else ''}" if others > 0 else told

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stackbuild.counting import counted, share
+from stackbuild.counting import counted, share, some_of
 
 
 @pytest.mark.parametrize(
@@ -31,3 +31,22 @@ def test_a_plural_of_its_own() -> None:
 )
 def test_share(number: int, total: int, text: str) -> None:
     assert share(number, total, "wheel") == text
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        ("", ""),
+        ("a", "a"),
+        ("a b c", "a, b, c"),
+        ("a b c d", "a, b, c and 1 more"),
+        ("a b c d e", "a, b, c and 2 more"),
+    ],
+)
+def test_of_many_the_first_are_told_and_the_others_counted(names: str, told: str) -> None:
+    assert some_of(names.split(), 3) == told
+
+
+def test_what_the_others_are_can_be_said() -> None:
+    assert some_of(["a 1", "b 2", "c 3"], 1, "pins", between="; ") == "a 1 and 2 more pins"
+    assert some_of(["a 1", "b 2"], 2, "pins", between="; ") == "a 1; b 2"

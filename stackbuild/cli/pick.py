@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from stackbuild.publish.pick import Choice
 
 
+_NAMED_HOSTS = 4
+
+
 @click.command("pick")
 @click.argument("repository", metavar="REPOSITORY")
 @click.option("--driver", metavar="VERSION", help="For a host by its driver, for example 535.183.01.")
@@ -96,7 +99,9 @@ def _hosts(
 
 
 def _table(choice: Choice, *, verbose: bool) -> str:
-    on = ", ".join(choice.hosts[:4]) + (f" and {len(choice.hosts) - 4} more" if len(choice.hosts) > 4 else "")
+    from stackbuild.counting import some_of
+
+    on = some_of(choice.hosts, _NAMED_HOSTS)
     if choice.chosen is not None:
         lines = [f"{choice.repository}:{choice.chosen_tag}", f"  {choice.chosen}", f"  for {on}", ""]
     else:

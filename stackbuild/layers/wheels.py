@@ -16,6 +16,7 @@ from installer.exceptions import InstallerError
 from installer.records import InvalidRecordEntry
 from packaging.utils import parse_wheel_filename
 
+from stackbuild.counting import some_of
 from stackbuild.errors import BuildError
 from stackbuild.layers.interface import layer_key
 from stackbuild.layers.tar_writer import LayerTarWriter, Sink
@@ -29,6 +30,7 @@ from stackbuild.spec.platforms import MACHINES
 from stackbuild.urls import without_credentials
 
 _VERSION = 1
+_NAMED = 6  # wheels in a line of the image's history
 
 # What reading an entry of a damaged archive raises.
 _UNREADABLE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError)
@@ -79,9 +81,8 @@ class WheelsMaker:
     @property
     def created_by(self) -> str:
         """One line for the image's history."""
-        names = [f"{each.wheel.name} {each.wheel.version}" for each in self.wheels]
-        shown = ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
-        return f"stackbuild: {self.group} wheels: {shown}"
+        names = (f"{each.wheel.name} {each.wheel.version}" for each in self.wheels)
+        return f"stackbuild: {self.group} wheels: {some_of(names, _NAMED)}"
 
     def key(self) -> str:
         """Hash of all that decides the layer's bytes."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from stackbuild.counting import some_of
 from stackbuild.findings import Finding, Verdict
 from stackbuild.spec.model import Platform
 
@@ -49,6 +50,4 @@ def _served(finding: Finding) -> bool:
 
 
 def _names(subjects: Iterable[str]) -> str:
-    each = list(dict.fromkeys(subjects))
-    more = len(each) - _MOST_NAMES
-    return ", ".join(each[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+    return some_of(dict.fromkeys(subjects), _MOST_NAMES)

@@ -9,6 +9,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+from stackbuild.counting import some_of
 from stackbuild.errors import InterruptedRunError, StackbuildError
 from stackbuild.findings import Finding, Verdict
 from stackbuild.lock.model import LockedWheel
@@ -120,9 +121,7 @@ def _measured(wheel: LockedWheel, page: Sequence[IndexFile] | None) -> str:
 
 def _some(names: Iterable[str]) -> str:
     """The names, of many the first: an index may list thousands."""
-    each = list(dict.fromkeys(names))
-    more = len(each) - _MOST_NAMES
-    return ", ".join(each[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+    return some_of(dict.fromkeys(names), _MOST_NAMES)
 
 
 def _next_step(wheel: LockedWheel, page: Sequence[IndexFile] | None) -> str:

@@ -11,6 +11,7 @@ from typing import get_args
 from rich.padding import Padding
 from rich.text import Text
 
+from stackbuild.counting import some_of
 from stackbuild.drift.findings import own_files, package_text, pin_text
 from stackbuild.findings import Finding, Verdict
 from stackbuild.nightly.model import Night, Outcome, StackNight
@@ -104,9 +105,8 @@ def headline_of(stack: StackNight) -> str:
             *(package_text(package) for package in stack.change.packages),
             *own_files(stack.change),
         ]
-        shown = ", ".join(moves[:_SHOWN_CHANGES])
-        more = f" and {len(moves) - _SHOWN_CHANGES} more" if len(moves) > _SHOWN_CHANGES else ""
-        return f"no drift: as its new inputs make it: {shown or 'no pin and no package moved'}{more}"
+        shown = some_of(moves, _SHOWN_CHANGES) or "no pin and no package moved"
+        return f"no drift: as its new inputs make it: {shown}"
     if rebuilt is not None:
         return rebuilt.summary
     return (

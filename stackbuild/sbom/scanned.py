@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from stackbuild import __version__
 from stackbuild.annotate.annotations import pins_that_hold
 from stackbuild.annotate.labels import PINS_LABEL
-from stackbuild.counting import counted
+from stackbuild.counting import counted, some_of
 from stackbuild.sbom.cyclonedx_writer import write_cyclonedx
 from stackbuild.sbom.inventory import Item
 from stackbuild.sbom.rpm_graph import unread_conditions
@@ -64,10 +64,9 @@ def scan_sbom(scan: Scan, *, config_digest: str = "") -> bytes:
 def _unknown(scan: Scan) -> Iterator[str]:
     yield from scan.unknown
     for environment, names in missing_metadata(scan).items():
-        shown = ", ".join(names[:_SHOWN]) + (
-            f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+        yield (
+            f"Modules in /{environment} without metadata, not listed as components: {some_of(names, _SHOWN)}."
         )
-        yield f"Modules in /{environment} without metadata, not listed as components: {shown}."
     if not scan.os.id:
         yield "The distribution is not known: there is no os-release."
     kinds = {package.kind for package in scan.packages}

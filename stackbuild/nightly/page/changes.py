@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
 
+from stackbuild.counting import some_of
 from stackbuild.drift.findings import own_files, package_text, pin_text
 from stackbuild.drift.model import Drift, PackageChange, PinChange
 from stackbuild.nightly.history.model import TrendPoint
@@ -88,8 +89,8 @@ def change_line(drift: Drift) -> str:
         for package in _breaking_first(drift.packages)
         if package.name not in told
     ]
-    parts = [_listed(pins, "pins"), _listed(packages, "packages")]
-    parts.append(_listed([_fitting(text) for text in own_files(drift)], "files of no package"))
+    parts = [some_of(pins, _NAMED, "pins"), some_of(packages, _NAMED, "packages")]
+    parts.append(some_of((_fitting(text) for text in own_files(drift)), _NAMED, "files of no package"))
     files = [file for file in drift.files if not file.noise]
     if files and not any(parts):
         parts.append(files[0].path if len(files) == 1 else f"{len(files):,} files, first {files[0].path}")
@@ -131,11 +132,6 @@ def _same(one: Drift, other: Drift) -> bool:
 
 def _breaking_first(changes: Sequence[_Moved]) -> list[_Moved]:
     return sorted(changes, key=lambda change: not change.breaking)
-
-
-def _listed(items: Sequence[str], kind: str) -> str:
-    named = ", ".join(items[:_NAMED])
-    return f"{named} and {len(items) - _NAMED} more {kind}" if len(items) > _NAMED else named
 
 
 def _fitting(text: str) -> str:

@@ -14,7 +14,7 @@ from stackbuild.compat.contents import Contents, contents_of_image
 from stackbuild.compat.judge import judge_image
 from stackbuild.compat.needs import compat_library
 from stackbuild.compat.subject import HostOffer
-from stackbuild.counting import counted
+from stackbuild.counting import counted, some_of
 from stackbuild.distribution_name import normalized_name
 from stackbuild.facts.tables import Facts
 from stackbuild.findings import Finding, Verdict
@@ -28,6 +28,7 @@ _FAMILY_OF = {"cuda-runtime": "cudart"}
 # Modules whose absence from the package list hides what an image is for.
 _FRAMEWORKS = ("torch", "onnxruntime", "tensorflow", "jax", "tensorrt", "vllm", "cupy", "numpy")
 _SHOWN = 20
+_NAMED = 3  # files in a sentence
 
 
 def contents_of_scan(scan: Scan, environment: Environment | None, target: HostOffer | None) -> Contents:
@@ -187,8 +188,7 @@ def judge_records(scan: Scan) -> Iterator[Finding]:
             subject=f"{item.name} {item.version}",
             measured=f"{counted(len(record.changed), 'file')} changed, {len(record.missing)} missing",
             required=f"the {record.listed} files of its RECORD",
-            summary=f"{item.name} {item.version} is not what was installed: {', '.join(shown[:3])}"
-            + (f" and {len(shown) - 3} more." if len(shown) > 3 else "."),
+            summary=f"{item.name} {item.version} is not what was installed: {some_of(shown, _NAMED)}.",
             next_step="Install it anew, or make the change a package of its own, so that its origin can be told.",
             details={"changed": list(record.changed[:_SHOWN]), "missing": list(record.missing[:_SHOWN])},
         )

@@ -11,7 +11,7 @@ from packaging.version import InvalidVersion
 
 from stackbuild.compat.contents import Contents, Distribution
 from stackbuild.compat.wheels import cuda_major_of, judge_cuda_majors
-from stackbuild.counting import counted, share
+from stackbuild.counting import counted, share, some_of
 from stackbuild.facts.tables import Facts
 from stackbuild.findings import Finding, Verdict
 from stackbuild.verification.gate_codes import DISTRIBUTION_CODES
@@ -227,9 +227,4 @@ def judge_imports(
 
 
 def _shown(items: Sequence[str]) -> str:
-    more = f" and {len(items) - _SHOWN} more" if len(items) > _SHOWN else ""
-    return (
-        "; ".join(items[:_SHOWN]) + more
-        if any(" " in item for item in items)
-        else ", ".join(items[:_SHOWN]) + more
-    )
+    return some_of(items, _SHOWN, between="; " if any(" " in item for item in items) else ", ")
