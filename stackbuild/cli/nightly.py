@@ -38,10 +38,10 @@ _FOLDER = Path("nightly")
 )
 @click.option("--part", hidden=True, help="Of the night of this id, which another process puts together.")
 @click.option(
-    "--outages",
+    "--shared",
     hidden=True,
     type=click.Path(path_type=Path),
-    help="What the parts of a night know of servers.",
+    help="What the parts of a night have in common.",
 )
 @click.option("--gpus", metavar="all|none|N|device=ID[,ID]", help="GPUs to reserve for verifying.")
 @click.option("--strict", is_flag=True, help="A WARN fails.")
@@ -107,7 +107,7 @@ def command(
     accept: bool,
     jobs: int,
     part: str | None,
-    outages: Path | None,
+    shared: Path | None,
     gpus: str | None,
     strict: bool,
     retries: int,
@@ -182,7 +182,7 @@ def command(
                     specs,
                     id_=id_,
                     started=started,
-                    ground=_ground(here, observer, started, keeper(kept / id_, folder), outages),
+                    ground=_ground(here, observer, started, keeper(kept / id_, folder), shared),
                     options=options,
                     history=history,
                 )
@@ -207,13 +207,14 @@ def command(
     click.get_current_context().exit(int(night.exit_code))
 
 
-def _ground(here: Project, observer: Observer, started: datetime, keep: Keep, outages: Path | None) -> Ground:
+def _ground(here: Project, observer: Observer, started: datetime, keep: Keep, shared: Path | None) -> Ground:
     import os
 
     from stackbuild.facts.tables import Facts
     from stackbuild.nightly.ground import Ground
+    from stackbuild.registry.answers import RegistryAnswers
     from stackbuild.store.outages import Outages
-    from stackbuild.store.shared_outages import SharedOutages
+    from stackbuild.store.shared_outages import OUTAGES, SharedOutages
 
     return Ground(
         site=here.site,
@@ -224,7 +225,8 @@ def _ground(here: Project, observer: Observer, started: datetime, keep: Keep, ou
         facts=Facts(),
         today=started.date(),
         keep=keep,
-        outages=SharedOutages(outages) if outages is not None else Outages(),
+        answers=RegistryAnswers(shared),
+        outages=SharedOutages(shared / OUTAGES) if shared is not None else Outages(),
     )
 
 

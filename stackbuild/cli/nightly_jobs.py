@@ -18,7 +18,7 @@ from stackbuild.nightly.model import Night, StackNight
 from stackbuild.nightly.night import assembled, not_begun, result_of_error
 from stackbuild.nightly.rounds import disk_is_full, run_rounds
 from stackbuild.progress import Observer
-from stackbuild.store.shared_outages import SharedOutages
+from stackbuild.store.shared_outages import OUTAGES, SharedOutages
 
 
 def night_in_processes(
@@ -43,7 +43,8 @@ def night_in_processes(
         started: When it began, UTC.
         retries: How often what infrastructure kept from being judged is tried again, at the end.
         pause: Seconds to wait before that.
-        area: Where the processes' common folder is made: what one of them finds down all leave alone.
+        area: Where the processes' common folder is made: what one of them finds down all leave alone, and what
+            a registry told one it has told all.
         observer: Told of the waits.
     """
     began = time.monotonic()
@@ -51,9 +52,9 @@ def night_in_processes(
     run = _Run(jobs)
     try:
         with owned_folder(area) as folder:
-            outages = folder / "outages.json"
+            outages = folder / OUTAGES
             outages.touch()
-            run.arguments = (*arguments, "--outages", str(outages))
+            run.arguments = (*arguments, "--shared", str(folder))
             run.kept_from = run_rounds(
                 specs,
                 run.round,

@@ -61,6 +61,7 @@ class ExternalStack:
                 store=self.case.ground.store,
                 observer=self.case.ground.observer,
                 known_digest=known_digest(self.case.history, self.case.stack.spec.name),
+                answers=self.case.ground.answers,
                 http=self.case.ground.http(),
             )
             notes.asked(findings, outcome_of_inputs(findings))

@@ -10,6 +10,7 @@ from pathlib import Path
 from stackbuild.engine.docker_engine import Engine
 from stackbuild.facts.tables import Facts
 from stackbuild.progress import Observer
+from stackbuild.registry.answers import RegistryAnswers
 from stackbuild.registry.client import RegistryClient
 from stackbuild.resolution.wheels.index_sources import PageCache
 from stackbuild.site_config import SiteConfig
@@ -61,6 +62,7 @@ class Ground:
         today: Waivers and facts are held against it.
         keep: Writes the reports of a stack.
         pages: Pages of indexes, so that the stacks of a night ask for each once.
+        answers: Documents of registries, so that the stacks of one base ask for it once.
         outages: Servers that are down, so that no stack waits again for what another did in vain.
     """
 
@@ -73,6 +75,7 @@ class Ground:
     today: date
     keep: Keep
     pages: PageCache = field(default_factory=PageCache)
+    answers: RegistryAnswers = field(default_factory=RegistryAnswers)
     outages: Outages = field(default_factory=Outages)
 
     def http(self) -> HttpClient:
@@ -81,7 +84,9 @@ class Ground:
 
     def registry(self) -> RegistryClient:
         """A client of registries that leaves alone what is down; use it as a context manager."""
-        return RegistryClient(self.site.registries, ca_bundle=self.site.ca_bundle, outages=self.outages)
+        return RegistryClient(
+            self.site.registries, ca_bundle=self.site.ca_bundle, outages=self.outages, answers=self.answers
+        )
 
 
 def stores_area(store: Store, options: NightOptions) -> Path:

@@ -16,6 +16,7 @@ from stackbuild.nightly.inputs_probe import Probe
 from stackbuild.nightly.inputs_wheels import WheelCheck
 from stackbuild.nightly.outcome import finding_of_error
 from stackbuild.progress import Observer
+from stackbuild.registry.answers import RegistryAnswers
 from stackbuild.registry.client import RegistryClient
 from stackbuild.resolution.wheels.index_metadata import MetadataReader
 from stackbuild.resolution.wheels.index_sources import Indexes, PageCache
@@ -37,6 +38,7 @@ def check_inputs(
     engine: Engine | None = None,
     known_digest: str = "",
     pages: PageCache | None = None,
+    answers: RegistryAnswers | None = None,
     http: HttpClient | None = None,
     registry: RegistryClient | None = None,
 ) -> tuple[Finding, ...]:
@@ -55,6 +57,7 @@ def check_inputs(
             nor the spec places are a SKIP.
         known_digest: Of an external stack: the digest its tag had the last time (``external_digest``).
         pages: Pages that other stacks of the same night have fetched; what this one fetches is added. None for none.
+        answers: What registries answered other stacks of the same night; None for nothing.
         http: The client; one with the site's CA bundle when None.
         registry: The registry client; one of the site's mirrors when None.
 
@@ -65,7 +68,9 @@ def check_inputs(
         InterruptedRunError: The person stopped the run.
     """
     own = (http or HttpClient(site.ca_bundle)).scoped()
-    client = registry or RegistryClient(site.registries, ca_bundle=site.ca_bundle, outages=own.outages)
+    client = registry or RegistryClient(
+        site.registries, ca_bundle=site.ca_bundle, outages=own.outages, answers=answers
+    )
     try:
         if stack.spec.external is not None:
             return check_external_image(

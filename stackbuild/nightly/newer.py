@@ -21,6 +21,7 @@ from stackbuild.nightly.newer_judge import LockJudge
 from stackbuild.nightly.newer_wheels import newer_wheels
 from stackbuild.nightly.outcome import finding_of_error
 from stackbuild.progress import Observer
+from stackbuild.registry.answers import RegistryAnswers
 from stackbuild.registry.client import RegistryClient
 from stackbuild.resolution.bases.image_base import lock_image_base
 from stackbuild.resolution.wheels.index_sources import PageCache
@@ -57,6 +58,7 @@ def newer_versions(
     observer: Observer,
     engine: Engine | None = None,
     pages: PageCache | None = None,
+    answers: RegistryAnswers | None = None,
     http: HttpClient | None = None,
     registry: RegistryClient | None = None,
 ) -> Newer:
@@ -75,6 +77,7 @@ def newer_versions(
         observer: Told of the progress.
         engine: Reads an image base's own apt sources; without it its debs are left out.
         pages: As for ``check_inputs``.
+        answers: As for ``check_inputs``.
         http: The client; one with the site's CA bundle when None.
         registry: The registry client; one of the site's mirrors when None.
 
@@ -83,7 +86,9 @@ def newer_versions(
         InterruptedRunError: The person stopped the run.
     """
     own = (http or HttpClient(site.ca_bundle)).scoped()
-    client = registry or RegistryClient(site.registries, ca_bundle=site.ca_bundle, outages=own.outages)
+    client = registry or RegistryClient(
+        site.registries, ca_bundle=site.ca_bundle, outages=own.outages, answers=answers
+    )
     judge = LockJudge(stack, lock, facts, site.policy, today)
     try:
         search = _Search(stack, site, store, observer, engine, own, client, judge, pages)

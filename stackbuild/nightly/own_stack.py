@@ -100,6 +100,7 @@ class OwnStack:
                 observer=self.case.ground.observer,
                 engine=engine,
                 pages=self.case.ground.pages,
+                answers=self.case.ground.answers,
                 http=self.case.ground.http(),
             )
         return None
@@ -129,6 +130,7 @@ class OwnStack:
                 observer=self.case.ground.observer,
                 engine=engine,
                 pages=self.case.ground.pages,
+                answers=self.case.ground.answers,
                 http=self.case.ground.http(),
             )
             self.case.notes.found["newer"] = newer.versions

@@ -16,6 +16,7 @@ import requests
 
 from stackbuild.content_digest import digest_of
 from stackbuild.errors import LockError, NotJudgedError
+from stackbuild.registry.answers import RegistryAnswers
 from stackbuild.registry.documents import (
     DOCKER_INDEX,
     DOCKER_MANIFEST,
@@ -48,6 +49,7 @@ class RegistryClient:
         docker_config: Docker's config.json; None for its usual place.
         sleep: How to wait between tries; None for really waiting.
         outages: Registries that are asked no more; None to ask each time.
+        answers: What others have asked for already, and what this one asks for; None to ask each time.
     """
 
     def __init__(
@@ -58,7 +60,9 @@ class RegistryClient:
         docker_config: str | None = None,
         sleep: Callable[[float], None] | None = None,
         outages: Outages | None = None,
+        answers: RegistryAnswers | None = None,
     ) -> None:
+        self._answers = answers
         self._mirrors = dict(mirrors or {})
         waiting = {} if sleep is None else {"sleep": sleep}
         self._transport = RegistryTransport(
@@ -217,6 +221,10 @@ class RegistryClient:
         self, endpoint: Endpoint, path: str, headers: Mapping[str, str], digest: str | None = None
     ) -> tuple[bytes, str] | requests.Response:
         """A small document and its content type, checked; or the registry's 404."""
+        asked = f"{endpoint.reference} {path}"
+        known = self._answers.get(asked) if self._answers is not None else None
+        if known is not None:
+            return known
         response = self._transport.get(endpoint, path, headers, stream=True)
         with response:
             if response.status_code == 404:
@@ -235,7 +243,10 @@ class RegistryClient:
         expected = digest or response.headers.get("Docker-Content-Digest", "")
         if expected.startswith("sha256:"):
             _require_digest(endpoint, expected, digest_of(body))
-        return bytes(body), response.headers.get("Content-Type", "").partition(";")[0].strip()
+        document = bytes(body), response.headers.get("Content-Type", "").partition(";")[0].strip()
+        if self._answers is not None:
+            self._answers.put(asked, document)
+        return document
 
     def _json(self, image: str, path: str, headers: Mapping[str, str], digest: str) -> dict[str, Any]:
         endpoint = self.endpoint(image)

@@ -13,6 +13,8 @@ from typing import BinaryIO
 
 from stackbuild.store.outages import Outage, Outages
 
+OUTAGES = "outages.json"  # the file in a folder that is shared
+
 
 class SharedOutages(Outages):
     """As :class:`Outages`, for several processes of one machine: what one learns all know.

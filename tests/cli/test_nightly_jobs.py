@@ -16,6 +16,7 @@ from stackbuild.cli.processes import Task
 from stackbuild.findings import Verdict
 from stackbuild.nightly.model import Night
 from stackbuild.progress import SilentObserver
+from stackbuild.store.shared_outages import OUTAGES
 from tests.nightly.nights import finding, night, result
 from tests.support.loopback import LoopbackServer, Misbehaviour, Response
 
@@ -70,7 +71,7 @@ class _Processes:
                 return
             self.begun.append(task.name)
             arguments = list(task.arguments)
-            file = Path(arguments[arguments.index("--outages") + 1])
+            file = Path(arguments[arguments.index("--shared") + 1]) / OUTAGES
             self.outages.append(file.read_text())
             file.write_text('{"down.example": {"failures": 3, "counted": 1.0, "reason": "refused"}}')
             said, code = self._said[task.name].pop(0)
