@@ -1,4 +1,4 @@
-"""JSON and YAML as plain data in which numbers stay as they were written: 580.65 is a version here."""
+"""JSON and YAML as plain data in which numbers stay as they were written: 580.65 is a version here; and lines."""
 
 from __future__ import annotations
 
@@ -22,6 +22,11 @@ _NULLS = ("", "~", "null", "Null", "NULL")
 _BEGINNING = re.compile(
     r"(?:[ \t]*(?:#[^\n]*)?\n|%[^\n]*\n)*+[ \t]*(?:-(?:[ \t\n]|--)|[\w\"'.][^\n:]{0,80}:(?:\s|$))"
 )
+
+
+def filled_lines(text: str, longest: int) -> list[str]:
+    """The lines that have something in them and are no longer than a tool's lines are."""
+    return [line for line in text.splitlines() if line.strip() and len(line) <= longest]
 
 
 def parse_json(text: str) -> Any:

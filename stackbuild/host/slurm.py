@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from stackbuild.errors import UsageError
 from stackbuild.facts.tables import Facts
+from stackbuild.host.documents import filled_lines
 from stackbuild.host.gpu_names import named_gpu, without_mig_profile
 from stackbuild.host.model import Host, HostGpu
 
@@ -34,7 +35,7 @@ def is_scontrol(text: str) -> bool:
 
 def is_sinfo(text: str) -> bool:
     """True for the output of ``sinfo`` with nodes and generic resources."""
-    lines = _lines(text)[:50]
+    lines = filled_lines(text, _LONGEST_LINE)[:50]
     rows = [line for line in lines if _ROW_WITHOUT_HEADER.fullmatch(line)]
     return any(_HEADER.search(line) for line in lines) or (
         bool(rows) and len(rows) == len(lines) and any("gpu:" in row for row in rows)
@@ -70,7 +71,7 @@ def read_sinfo(text: str, facts: Facts) -> list[Host]:
     """
     node_column, gres_column = 0, 1
     found: dict[str, str] = {}
-    for line in _lines(text):
+    for line in filled_lines(text, _LONGEST_LINE):
         words = line.replace("|", " ").split()
         if _HEADER.search(line):
             gres_column = words.index("GRES") if "GRES" in words else 1
@@ -87,10 +88,6 @@ def read_sinfo(text: str, facts: Facts) -> list[Host]:
                         do="Give fewer nodes at a time.",
                     )
     return [_host(node, gres, facts) for node, gres in found.items()]
-
-
-def _lines(text: str) -> list[str]:
-    return [line for line in text.splitlines() if line.strip() and len(line) <= _LONGEST_LINE]
 
 
 def _nodes(expression: str) -> Iterator[str]:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 
 from stackbuild.facts.tables import Facts
+from stackbuild.host.documents import filled_lines
 from stackbuild.host.driver_facts import cuda_version, driver_version, settled_max_cuda
 from stackbuild.host.gpu_names import named_gpu
 from stackbuild.host.model import Host, HostGpu
@@ -70,7 +71,7 @@ def read_smi_csv(text: str, name: str, facts: Facts) -> list[Host]:
     """
     columns = _header(text)
     rows: dict[str, list[dict[str, str]]] = {}
-    for values in csv.reader(_lines(text)[1:], skipinitialspace=True):
+    for values in csv.reader(filled_lines(text, _LONGEST_LINE)[1:], skipinitialspace=True):
         row = dict(zip(columns, (value.strip() for value in values), strict=False))
         if [*row.values()] == columns or not any(row.values()):
             continue  # a header again, from the next machine of a loop
@@ -79,12 +80,8 @@ def read_smi_csv(text: str, name: str, facts: Facts) -> list[Host]:
     return [_host(host, members, facts) for host, members in rows.items()] or [_host(name, [], facts)]
 
 
-def _lines(text: str) -> list[str]:
-    return [line for line in text.splitlines() if line.strip() and len(line) <= _LONGEST_LINE]
-
-
 def _header(text: str) -> list[str]:
-    lines = _lines(text[:_LONGEST_LINE])
+    lines = filled_lines(text[:_LONGEST_LINE], _LONGEST_LINE)
     if not lines:
         return []
     return [re.sub(r"\s*\[.*?\]$", "", column.strip().lower()) for column in lines[0].split(",")]

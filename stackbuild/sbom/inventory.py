@@ -164,7 +164,7 @@ def image_inventory(lock: PlatformLock, licences: Mapping[str, tuple[str, ...]])
         "operating-system",
         lock.os.id,
         lock.os.version_id,
-        properties=_stated({"codename": lock.os.codename, "glibc": lock.os.glibc}),
+        properties=stated({"codename": lock.os.codename, "glibc": lock.os.glibc}),
         needs=tuple(deb.key for deb in debs if deb.key in below_os),
     )
     base = _base_item(lock, os_item.key)
@@ -213,10 +213,11 @@ def _wheel_item(wheel: LockedWheel, keys: Mapping[str, str], licences: tuple[str
         pypi_purl(wheel.name, wheel.version),
         sha256=wheel.sha256,
         licences=licences,
-        properties=_stated({"index": wheel.index, "file": wheel.file, "url": wheel.url or ""}),
+        properties=stated({"index": wheel.index, "file": wheel.file, "url": wheel.url or ""}),
         needs=tuple(sorted({keys[name] for name in wheel.requires if name in keys})),
     )
 
 
-def _stated(properties: Mapping[str, str]) -> dict[str, str]:
+def stated(properties: Mapping[str, str]) -> dict[str, str]:
+    """The properties that have a value."""
     return {name: value for name, value in properties.items() if value}

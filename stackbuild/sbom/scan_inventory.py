@@ -17,6 +17,7 @@ from stackbuild.sbom.inventory import (
     merge,
     placed_once,
     pypi_purl,
+    stated,
     system_purl,
 )
 from stackbuild.sbom.licences import metadata_licences
@@ -77,7 +78,7 @@ class _ScanInventory:
             "operating-system",
             release.id,
             release.version_id,
-            properties=_stated(properties),
+            properties=stated(properties),
             needs=tuple(sorted(set(contents))),
             evidence=tuple(self._evidence(path) for path in paths),
         )
@@ -99,7 +100,7 @@ class _ScanInventory:
             # conda has one package in many environments, the system's database has each once.
             location=f"/{package.database}" if kind == "conda" else "",
             licences=package.licences,
-            properties=_stated(
+            properties=stated(
                 {"channel" if kind == "conda" else "source-package": package.source, "module": package.module}
             ),
             evidence=(self._evidence_of(package),),
@@ -131,7 +132,7 @@ class _ScanInventory:
             location=f"/{found.environment}",
             sha256=digest if algorithm == "sha256" and _is_sha256(digest) else "",
             licences=metadata_licences(metadata),
-            properties=_stated(properties),
+            properties=stated(properties),
             evidence=(self._evidence(_metadata_file(found, self._scan)),),
         )
 
@@ -258,7 +259,3 @@ def _top(items: tuple[Item, ...], start: list[str]) -> set[str]:
 
 def _is_sha256(text: str) -> bool:
     return len(text) == 64 and all(letter in "0123456789abcdef" for letter in text)
-
-
-def _stated(properties: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in properties.items() if value}
