@@ -12,12 +12,13 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from stackbuild.cli.processes import Task, run_processes
-from stackbuild.errors import ExitCode, NotJudgedError
+from stackbuild.errors import ExitCode, NotJudgedError, SpecError
 from stackbuild.nightly.clean_store import owned_folder
 from stackbuild.nightly.model import Night, StackNight
 from stackbuild.nightly.night import assembled, not_begun, result_of_error
 from stackbuild.nightly.rounds import disk_is_full, run_rounds
 from stackbuild.progress import Observer
+from stackbuild.spec.load import load_spec, name_taken
 from stackbuild.store.shared_outages import OUTAGES, SharedOutages
 
 
@@ -50,13 +51,14 @@ def night_in_processes(
     began = time.monotonic()
     interrupted = False
     run = _Run(jobs)
+    run.results.update(_named_twice(specs))
     try:
         with owned_folder(area) as folder:
             outages = folder / OUTAGES
             outages.touch()
             run.arguments = (*arguments, "--shared", str(folder))
             run.kept_from = run_rounds(
-                specs,
+                [path for path in specs if path not in run.results],
                 run.round,
                 results=run.results,
                 retries=retries,
@@ -78,6 +80,21 @@ def night_in_processes(
         kept_from=run.kept_from,
         interrupted=interrupted,
     )
+
+
+def _named_twice(specs: Sequence[Path]) -> dict[Path, tuple[StackNight, ...]]:
+    """What is said of specs whose stack is called as an earlier one: the processes do not know of each other."""
+    names: dict[str, Path] = {}
+    found: dict[Path, tuple[StackNight, ...]] = {}
+    for path in specs:
+        try:
+            stack = load_spec(path)
+        except SpecError:  # its own process tells
+            continue
+        other = names.setdefault(stack.spec.name, path)
+        if other != path:
+            found[path] = (result_of_error(name_taken(stack, other), path.stem),)
+    return found
 
 
 @dataclass

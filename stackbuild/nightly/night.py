@@ -24,7 +24,7 @@ from stackbuild.nightly.notes import DISK_FULL, Notes
 from stackbuild.nightly.own_stack import OwnStack
 from stackbuild.nightly.rounds import disk_is_full, run_rounds
 from stackbuild.progress import SilentObserver
-from stackbuild.spec.load import load_spec
+from stackbuild.spec.load import load_spec, name_taken
 from stackbuild.spec.platforms import platform_in_a_name
 from stackbuild.store.vanished import store_vanished
 
@@ -114,6 +114,7 @@ class _Run:
         history: Earlier nights.
         results: What is judged so far, by path, in the order of the stacks.
         kept_from: Stacks that infrastructure kept from being judged to the end.
+        names: The spec that has each name.
     """
 
     ground: Ground
@@ -121,6 +122,7 @@ class _Run:
     history: History
     results: dict[Path, tuple[StackNight, ...]] = field(default_factory=dict)
     kept_from: Sequence[Path] = ()
+    names: dict[str, Path] = field(default_factory=dict)
 
     def all(self, stacks: Sequence[Path]) -> None:
         """Judge all stacks, and then again those that infrastructure kept from being judged."""
@@ -135,7 +137,13 @@ class _Run:
         )
 
     def _round(self, stacks: Sequence[Path]) -> Sequence[Path]:
-        return [path for path in stacks if not self._one(path)]
+        left = []
+        for number, path in enumerate(stacks, start=1):
+            if len(stacks) > 1:
+                self.ground.observer.stage("stack", f"{path.stem}, {number} of {len(stacks)}")
+            if not self._one(path):
+                left.append(path)
+        return left
 
     def _one(self, path: Path) -> bool:
         """Judge a stack; False where infrastructure kept something from being judged."""
@@ -162,6 +170,9 @@ class _Run:
             with notes.stage("spec"):
                 stack = load_spec(path)
             if stack is not None:
+                other = self.names.setdefault(stack.spec.name, path)
+                if other != path:
+                    raise name_taken(stack, other)
                 notes.stack = stack.spec.name
                 with self.ground.store.lock(f"nightly {notes.stack}", observer=self.ground.observer):
                     kind = ExternalStack if stack.spec.external is not None else OwnStack

@@ -6,7 +6,6 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from stackbuild.errors import SpecError
 from stackbuild.facts.tables import Facts
 from stackbuild.schedule.changed import changed_files, removed_stacks
 from stackbuild.schedule.git_changes import changes_since
@@ -14,7 +13,7 @@ from stackbuild.schedule.jobs import jobs_of
 from stackbuild.schedule.model import JobMatrix, Since
 from stackbuild.schedule.stack_files import stack_files
 from stackbuild.site_config import SiteConfig
-from stackbuild.spec.load import SUFFIXES, LoadedSpec, load_specs
+from stackbuild.spec.load import SUFFIXES, LoadedSpec, load_specs, name_taken
 
 
 def plan_jobs(
@@ -70,17 +69,12 @@ def plan_jobs(
 
 def _require_own_names(stacks: Sequence[LoadedSpec]) -> None:
     """Refuse two stacks of one name: they would have one image, and a job of each would undo the other's."""
-    places: dict[str, str] = {}
+    places: dict[str, Path] = {}
     for stack in stacks:
         name = stack.spec.name
         if name in places:
-            raise SpecError(
-                f"the stack {places[name]} is called '{name}' as well",
-                code="stack-name-twice",
-                where=stack.where("name"),
-                do="Give each stack a name of its own, best that of its file.",
-            )
-        places[name] = str(stack.path)
+            raise name_taken(stack, places[name])
+        places[name] = stack.path
 
 
 def _inside(path: Path, root: Path) -> bool:

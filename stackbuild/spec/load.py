@@ -117,6 +117,21 @@ def load_specs(paths: Iterable[Path]) -> list[LoadedSpec]:
     return loaded
 
 
+def name_taken(stack: LoadedSpec, other: Path) -> SpecError:
+    """The error for a stack whose name another has: both would have one image, one history and one page.
+
+    Args:
+        stack: The stack.
+        other: The spec that has the name already.
+    """
+    return SpecError(
+        f"the stack {other} is called '{stack.spec.name}' as well",
+        code="stack-name-twice",
+        where=stack.where("name"),
+        do="Give each stack a name of its own, best that of its file.",
+    )
+
+
 def _read(path: Path) -> bytes:
     try:
         with path.open("rb") as file:

@@ -121,6 +121,21 @@ def test_what_infrastructure_kept_from_being_judged_is_tried_again_at_the_end(
     assert list(tmp_path.glob("rebuild-*")) == []
 
 
+def test_a_name_that_another_stack_has_is_told_of_the_second(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.yaml").write_text("schema: 1\nname: a\nexternal: others:1\n")
+    processes = _Processes(a=[(night(result("a")), 0)])
+    found = _night(processes, monkeypatch, tmp_path, "a", "b")
+    assert processes.begun == ["a"]
+    assert [(stack.stack, stack.outcome) for stack in found.stacks] == [
+        ("a", "unchanged"),
+        ("b", "spec-or-lock"),
+    ]
+    assert [finding.code for finding in found.stacks[1].findings] == ["stack-name-twice"]
+
+
 def test_a_full_disk_ends_the_night_and_its_further_rounds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

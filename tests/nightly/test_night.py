@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -37,7 +37,10 @@ def _history(folder: Path) -> Iterator[History]:
 
 def _night(folder: Path, keep: Keep, *names: str) -> Night:
     """A night of stacks that have no lock."""
-    paths = [write_stack(folder, name).path for name in names]
+    return _night_of(folder, keep, [write_stack(folder, name).path for name in names])
+
+
+def _night_of(folder: Path, keep: Keep, paths: Sequence[Path]) -> Night:
     ground = Ground(
         site=SiteConfig(),
         store=Store(folder / "store"),
@@ -62,6 +65,17 @@ def test_a_stack_without_a_lock_says_so_and_the_next_goes_on(tmp_path: Path) -> 
     ]
     assert [finding.code for finding in night.findings] == ["lock-missing", "lock-missing"]
     assert (night.started, night.interrupted, int(night.exit_code)) == ("2026-11-30T02:15:00Z", False, 3)
+
+
+def test_a_name_that_another_stack_has_is_told_of_the_second(tmp_path: Path) -> None:
+    write_stack(tmp_path, "a")
+    (tmp_path / "b.yaml").write_text((tmp_path / "a.yaml").read_text())
+    night = _night_of(tmp_path, lambda _stack, _documents: {}, [tmp_path / "a.yaml", tmp_path / "b.yaml"])
+    first, second = night.stacks
+    assert [finding.code for finding in first.findings] == ["lock-missing"]
+    assert (second.stack, second.outcome) == ("b", "spec-or-lock")
+    assert [finding.code for finding in second.findings] == ["stack-name-twice"]
+    assert f"The stack {tmp_path / 'a.yaml'} is called 'a' as well" in second.findings[0].summary
 
 
 def test_a_full_disk_stops_what_has_not_begun(tmp_path: Path) -> None:
