@@ -6,7 +6,7 @@ import hashlib
 import re
 
 from stackbuild.annotate.pin_list import PinList
-from stackbuild.short_digest import short_hex
+from stackbuild.digests import short_hex
 
 
 def content_hash(pins: PinList) -> str:

@@ -13,7 +13,7 @@ from stackbuild.build.interface import BuildRequest, BuiltImage
 from stackbuild.build.interim import InterimImages, LayerTar
 from stackbuild.build.layer_order import LayerOrder
 from stackbuild.build.layer_run import LayerRun
-from stackbuild.content_digest import digest_of
+from stackbuild.digests import digest_of
 from stackbuild.engine.archive import docker_archive
 from stackbuild.engine.docker_engine import Engine
 from stackbuild.engine.models import ImageInfo

@@ -129,7 +129,7 @@ def _of_locked_image(here: Project, reference: str, observer: Observer) -> bytes
 
 def _of_engine_image(here: Project, engine: Engine, reference: str, observer: Observer) -> bytes | None:
     from stackbuild.build.image_content import image_config_bytes
-    from stackbuild.content_digest import digest_of
+    from stackbuild.digests import digest_of
     from stackbuild.publish.lock_of_image import lock_of_image
     from stackbuild.sbom.stack import stack_sbom
     from stackbuild.scan.scan_engine import scan_engine_image

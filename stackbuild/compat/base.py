@@ -8,9 +8,9 @@ from datetime import date
 from stackbuild.compat.contents import Contents
 from stackbuild.compat.cuda_tag import parse_cuda_tag
 from stackbuild.counting import counted
+from stackbuild.digests import short_digest
 from stackbuild.facts.tables import Facts
 from stackbuild.findings import Finding, Verdict
-from stackbuild.short_digest import short_digest
 from stackbuild.spec.gpu_image import is_cuda_image
 
 

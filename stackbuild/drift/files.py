@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from stackbuild.digests import short_hex
 from stackbuild.drift.contents import read_contents
 from stackbuild.drift.layer_content import FileContent, LayerContent
 from stackbuild.drift.model import ChangeKind, FileChange
@@ -15,7 +16,6 @@ from stackbuild.drift.subject import ImageSubject
 from stackbuild.progress import Observer
 from stackbuild.scan.entries import FileEntry
 from stackbuild.scan.image_files import ImageFiles, PlacedFile
-from stackbuild.short_digest import short_hex
 from stackbuild.store.store import Store
 
 _MOST_LINKS = 8

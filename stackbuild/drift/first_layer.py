@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from stackbuild.digests import short_digest
 from stackbuild.drift.findings import package_text
 from stackbuild.drift.model import LayerChange, PackageChange
 from stackbuild.drift.subject import Subject
-from stackbuild.short_digest import short_digest
 
 _OURS = "stackbuild: "
 _DEBS = "apt-get install --no-download "

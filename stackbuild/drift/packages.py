@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from stackbuild.digests import short_hex
 from stackbuild.drift.breaking import package_breaks
 from stackbuild.drift.model import PackageChange
-from stackbuild.short_digest import short_hex
 
 _PYTHON_FOLDER = re.compile(r"/python\d+(?:\.\d+)*/")
 

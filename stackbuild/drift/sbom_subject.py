@@ -9,7 +9,7 @@ from typing import Any
 from packageurl import PackageURL
 from packaging.utils import canonicalize_name
 
-from stackbuild.content_digest import digest_of
+from stackbuild.digests import digest_of
 from stackbuild.drift.model import Side
 from stackbuild.drift.packages import Package, PackageSet
 from stackbuild.drift.pins import measured_pins

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from stackbuild.digests import short_digest
 from stackbuild.lock.model import BootstrapBaseLock, ImageBaseLock, Lock, PlatformLock
-from stackbuild.short_digest import short_digest
 
 
 def lock_changes(before: Lock | None, after: Lock) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from stackbuild.annotate.image_reference import split_reference
+from stackbuild.digests import short_digest
 from stackbuild.errors import LockError, NotJudgedError, StackbuildError
 from stackbuild.findings import Finding, Verdict
 from stackbuild.image_environment import environment_of
@@ -14,7 +15,6 @@ from stackbuild.lock.model import ImageBaseLock
 from stackbuild.nightly.outcome import finding_of_error
 from stackbuild.registry.client import RegistryClient
 from stackbuild.registry.documents import ResolvedImage
-from stackbuild.short_digest import short_digest
 from stackbuild.spec.model import Platform
 
 # What of a base's environment decides where it runs; the rest of it is version noise.

@@ -7,6 +7,7 @@ from datetime import date
 from typing import cast
 
 from stackbuild.annotate.pin_list import PinList
+from stackbuild.digests import short_hex
 from stackbuild.drift.compare import compare_subjects
 from stackbuild.drift.lock_subject import lock_subject
 from stackbuild.drift.model import Drift, PinChange, Side
@@ -16,7 +17,6 @@ from stackbuild.lock.model import Lock
 from stackbuild.nightly.history.history import History
 from stackbuild.nightly.model import StackNight
 from stackbuild.nightly.reference import night_of
-from stackbuild.short_digest import short_hex
 from stackbuild.spec.model import Platform
 from stackbuild.store.store import Store
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import date
 
 from stackbuild.counting import counted
+from stackbuild.digests import short_digest
 from stackbuild.engine.docker_engine import Engine
 from stackbuild.errors import InterruptedRunError, LockError, StackbuildError
 from stackbuild.facts.tables import Facts
@@ -25,7 +26,6 @@ from stackbuild.registry.answers import RegistryAnswers
 from stackbuild.registry.client import RegistryClient
 from stackbuild.resolution.bases.image_base import lock_image_base
 from stackbuild.resolution.wheels.index_sources import PageCache
-from stackbuild.short_digest import short_digest
 from stackbuild.site_config import SiteConfig
 from stackbuild.spec.load import LoadedSpec
 from stackbuild.spec.model import ImageBaseSpec, Platform

@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from stackbuild.digests import short_hex
 from stackbuild.errors import LockError, NotJudgedError, StackbuildError
 from stackbuild.publish.compressed import LAYER_TYPE, compressed_layer, known_blob
 from stackbuild.publish.staging import LAYER_PREFIX
 from stackbuild.registry.client import RegistryClient
 from stackbuild.registry.documents import OCI_MANIFEST
 from stackbuild.registry.writer import EMPTY_JSON, EMPTY_TYPE, RegistryWriter
-from stackbuild.short_digest import short_hex
 from stackbuild.sizes import size_text
 from stackbuild.store.layer_sink import StoredLayer
 from stackbuild.store.store import Store

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 
 from stackbuild.annotate.annotations import CONFIG, INPUTS, pins_that_hold
 from stackbuild.annotate.tags import image_version
-from stackbuild.content_digest import digest_of
+from stackbuild.digests import digest_of, short_digest
 from stackbuild.engine.docker_engine import Engine
 from stackbuild.errors import ExitCode, LockError, NotJudgedError, UsageError
 from stackbuild.findings import Finding, Verdict, exit_code_of, is_complete
@@ -45,7 +45,6 @@ from stackbuild.registry.client import RegistryClient
 from stackbuild.registry.documents import OCI_INDEX
 from stackbuild.registry.referrers import list_referrers
 from stackbuild.registry.writer import RegistryWriter
-from stackbuild.short_digest import short_digest
 from stackbuild.store.store import Store
 
 

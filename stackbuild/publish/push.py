@@ -13,7 +13,7 @@ from typing import Any
 from stackbuild.annotate.annotations import manifest_annotations
 from stackbuild.annotate.labels import PINS_LABEL, read_pins_label
 from stackbuild.build.image_content import image_config_bytes, layer_tars
-from stackbuild.content_digest import digest_of
+from stackbuild.digests import digest_of
 from stackbuild.engine.docker_engine import Engine
 from stackbuild.engine.models import ImageInfo
 from stackbuild.errors import LockError, NotJudgedError

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from stackbuild.content_digest import digest_of
+from stackbuild.digests import digest_of
 from stackbuild.errors import LockError
 from stackbuild.publish.push import RemoteManifest
 from stackbuild.registry.client import RegistryClient

@@ -13,11 +13,11 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import Self
 
+from stackbuild.digests import short_hex
 from stackbuild.engine.ownership import owner_is_gone, owner_label
 from stackbuild.errors import LockError, NotJudgedError
 from stackbuild.progress import Observer
 from stackbuild.registry.writer import RegistryWriter
-from stackbuild.short_digest import short_hex
 
 KEPT_SECONDS = 24 * 60 * 60
 INPUTS_PREFIX = "inputs-"

@@ -14,7 +14,7 @@ from urllib.parse import urljoin
 
 import requests
 
-from stackbuild.content_digest import digest_of
+from stackbuild.digests import digest_of
 from stackbuild.errors import LockError, NotJudgedError
 from stackbuild.registry.answers import RegistryAnswers
 from stackbuild.registry.documents import (

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urljoin
 
-from stackbuild.content_digest import digest_of
+from stackbuild.digests import digest_of
 from stackbuild.errors import LockError, NotJudgedError
 from stackbuild.registry.client import RegistryClient
 from stackbuild.registry.documents import OCI_INDEX, OCI_MANIFEST

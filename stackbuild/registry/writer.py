@@ -12,13 +12,12 @@ from urllib.parse import urljoin
 
 import requests
 
-from stackbuild.content_digest import digest_of
+from stackbuild.digests import digest_of, short_digest
 from stackbuild.errors import LockError, NotJudgedError
 from stackbuild.progress import Observer, SilentObserver
 from stackbuild.registry.client import RegistryClient
 from stackbuild.registry.documents import OCI_MANIFEST
 from stackbuild.registry.reference import Endpoint
-from stackbuild.short_digest import short_digest
 
 EMPTY_TYPE = "application/vnd.oci.empty.v1+json"
 EMPTY_JSON = b"{}"

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from stackbuild.counting import counted
+from stackbuild.digests import short_digest
 from stackbuild.drift.model import Drift, DriftVerdict, FileChange, Side
-from stackbuild.short_digest import short_digest
 
 _EXAMPLES = 3
 NOBODY = "of no known package"

@@ -10,8 +10,8 @@ from typing import Literal
 
 from packageurl import PackageURL
 
+from stackbuild.digests import short_hex
 from stackbuild.lock.model import BootstrapBaseLock, LockedDeb, LockedWheel, OsLock, PlatformLock
-from stackbuild.short_digest import short_hex
 
 Kind = Literal["library", "framework", "operating-system", "container"]
 # Packages' own words for what kind of package they are, and the purl types (purl specification, types).

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from stackbuild.digests import short_hex
 from stackbuild.host.model import Host
-from stackbuild.short_digest import short_hex
 from stackbuild.verification.frozen_stack import FrozenStack, stack_of_host
 from stackbuild.verification.model import GateResult, SuiteRun
 from stackbuild.verification.promise import Promise

@@ -12,6 +12,7 @@ from datetime import datetime
 from pathlib import Path
 
 from stackbuild import __version__
+from stackbuild.digests import short_hex
 from stackbuild.drift.findings import layer_text
 from stackbuild.nightly.history.history import History
 from stackbuild.nightly.history.model import NightSummary
@@ -35,7 +36,6 @@ from stackbuild.nightly.page.state import StackState, gravest, has_change, state
 from stackbuild.output_file import write_file, writing
 from stackbuild.reports.drift_summary import file_text
 from stackbuild.reports.page_template import page_part, page_template
-from stackbuild.short_digest import short_hex
 from stackbuild.store.disk import disk_full_as_error
 
 _PACKAGE = "stackbuild.nightly.page"

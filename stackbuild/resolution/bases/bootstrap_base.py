@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from stackbuild.content_digest import digest_of
+from stackbuild.digests import digest_of, short_hex
 from stackbuild.engine.archive import docker_archive
 from stackbuild.engine.docker_engine import Engine
 from stackbuild.engine.models import ImageInfo
@@ -17,7 +17,6 @@ from stackbuild.progress import Observer
 from stackbuild.resolution.bases.mmdebstrap import mmdebstrap_repositories, without_host_options
 from stackbuild.resolution.debs.apt_sources import sources_text
 from stackbuild.resolution.debs.deb_files import fetch_debs
-from stackbuild.short_digest import short_hex
 from stackbuild.site_config import SiteConfig
 from stackbuild.store.http import HttpClient
 from stackbuild.store.layer_sink import StoredLayer

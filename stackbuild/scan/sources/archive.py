@@ -16,8 +16,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, BinaryIO, Protocol, Self, cast
 
-from stackbuild.content_digest import digest_of
 from stackbuild.counting import counted
+from stackbuild.digests import digest_of
 from stackbuild.errors import ScanError
 from stackbuild.scan.entries import plain_path
 from stackbuild.scan.layer_scanner import LayerScanner

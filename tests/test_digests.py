@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from stackbuild.short_digest import short_digest, short_hex
+from stackbuild.digests import short_digest, short_hex
 
 HEX = "0123456789abcdef" * 4
 

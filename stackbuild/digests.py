@@ -1,11 +1,18 @@
-"""Digests as people read them: short enough for a line, long enough to tell images apart.
+"""Digests: as registries and engines write them, and short enough for a line.
 
 Docker shows twelve hex digits of an id, with the algorithm before them in docker-py's ``short_id``.
 """
 
 from __future__ import annotations
 
+import hashlib
+
 _SHOWN = 12  # hex digits
+
+
+def digest_of(content: bytes | bytearray) -> str:
+    """``sha256:…`` of some bytes (OCI image specification 1.1, descriptor.md, "Digests")."""
+    return f"sha256:{hashlib.sha256(content).hexdigest()}"
 
 
 def short_digest(digest: str) -> str:
