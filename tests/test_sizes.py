@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from stackbuild.sizes import size_text
@@ -27,3 +30,15 @@ from stackbuild.sizes import size_text
 )
 def test_three_digits_in_multiples_of_a_thousand(count: float, shown: str) -> None:
     assert size_text(count) == shown
+
+
+def test_nobody_writes_sizes_by_hand() -> None:
+    by_hand = re.compile(r"/ ?1e[369]\b|\} ?[kKMGT]i?B\b(?!/s)|>> ?[123]0\}|// ?1024")
+    package = Path(__file__).parents[1] / "stackbuild"
+    found = [
+        f"{path.relative_to(package)}:{number}"
+        for path in package.rglob("*.py")
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
+        if by_hand.search(line)
+    ]
+    assert found == []
