@@ -16,9 +16,9 @@ from tests.drift.images import OS, archive
 from tests.support.layer_tars import Content, layer_tar
 from tests.support.measured import measured
 
-FILES = 300_000
+FILES = 100_000
 FORMATS = ("table", "json", "markdown", "html", "junit")
-MARK = 2_000  # bytes of memory for each changed file
+MARK = 2_500  # bytes of memory for each changed file
 
 
 def image(folder: Path, name: str, files: int, text: str) -> Path:

@@ -59,5 +59,6 @@ bench)
     python -m bench.check
     python -m bench.verify
     python -m bench.page
+    python -m bench.diff
     ;;
 esac

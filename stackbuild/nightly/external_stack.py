@@ -14,7 +14,7 @@ from stackbuild.nightly.case import Case
 from stackbuild.nightly.comparing import Tonight, differs, explained
 from stackbuild.nightly.image_names import ImageNames
 from stackbuild.nightly.inputs import check_inputs
-from stackbuild.nightly.inputs_base import external_digest
+from stackbuild.nightly.inputs_base import external_digest, last_digest
 from stackbuild.nightly.judging import aging_of, judge_image, not_verified
 from stackbuild.nightly.outcome import outcome_of_inputs
 from stackbuild.nightly.reference import Reference, known_digest, last_image
@@ -51,7 +51,7 @@ class ExternalStack:
             notes.judged(aging_of(self.case.stack.spec, None, self.case.ground))
 
     def _asked(self) -> str:
-        """Ask the registry; returns the digest that the stack's reference has tonight, empty when it has none."""
+        """Ask the registry; returns the digest to judge: what the stack's reference names, else what it named last."""
         notes = self.case.notes
         with notes.stage("inputs"):
             findings = check_inputs(
@@ -66,7 +66,7 @@ class ExternalStack:
             )
             notes.asked(findings, outcome_of_inputs(findings))
             notes.found["registry_digest"] = digest = external_digest(findings)
-            return digest
+            return digest or last_digest(findings)
         return ""
 
     def _with_image(self, engine: Engine, digest: str) -> None:

@@ -39,7 +39,7 @@ def check_image_base(
     """
     where = f"{base.image}:{base.tag}"
     try:
-        now = client.resolve(base.image, base.tag, locked_digest=base.index_digest)
+        now = client.resolve(base.image, base.tag, locked_digest=base.platform_digest)
     except LockError as error:
         if error.code != "tag-removed":
             return (finding_of_error(error, subject=where),)
@@ -133,6 +133,14 @@ def external_digest(findings: Iterable[Finding]) -> str:
     """The digest that an external stack's reference had when these findings were made; empty when unknown."""
     named = (str(finding.details.get("index-digest", "")) for finding in findings)
     return next(filter(None, named), "")
+
+
+def last_digest(findings: Iterable[Finding]) -> str:
+    """The digest that an external stack's tag had before it was removed; empty when the registry has that no more."""
+    for finding in findings:
+        if finding.details.get("previous-digest-served") is True:
+            return str(finding.details["previous-digest"])
+    return ""
 
 
 def _resolved(client: RegistryClient, image: str, tag: str, digest: str, known: str) -> ResolvedImage:

@@ -15,6 +15,7 @@ from stackbuild.lock.model import Lock, LockedWheel, OsLock, PlatformLock
 from stackbuild.lock.path import lock_path
 from stackbuild.nightly.history.history import History
 from stackbuild.registry.client import RegistryClient
+from stackbuild.registry.documents import OCI_INDEX
 from stackbuild.resolution.bases.image_base import lock_image_base
 from stackbuild.site_config import load_site_config
 from stackbuild.spec.model import ImageBaseSpec, Platform
@@ -169,3 +170,19 @@ def test_what_one_platform_lacks_is_told_of_that_one(nights: Nights) -> None:
     assert verdicts(own)["rebuild-reproduces"] == "PASS"
     assert verdicts(other)["broken-upstream"] == "FAIL"
     assert "broken-upstream" not in verdicts(own)
+
+
+def test_a_base_whose_tag_is_deleted_is_pulled_by_its_digest(nights: Nights) -> None:
+    project = nights.project
+    name = _stack(project, "deleted")
+    repository = f"{project.prefix}/library/multi-deleted"
+    status, headers, _ = project.registry.request("GET", f"/v2/{repository}/manifests/1", headers={"Accept": OCI_INDEX})
+    assert status == 200
+    index = headers["docker-content-digest"]
+    assert project.registry.request("DELETE", f"/v2/{repository}/manifests/{index}")[0] == 202
+    code, night = nights.run(name)
+    assert code == 3
+    for stack in night.stacks:
+        assert stack.outcome == "spec-or-lock"
+        assert verdicts(stack)["tag-removed"] == "FAIL"
+        assert verdicts(stack)["rebuild-reproduces"] == "PASS", stack.findings

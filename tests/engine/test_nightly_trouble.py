@@ -20,6 +20,7 @@ from tests.engine.nights import ROOT, Nights, nights, one_night_project, verdict
 from tests.support.base_image import busybox_rootfs, debian_rootfs, docker_archive
 from tests.support.engine_program import installed_engine
 from tests.support.layer_tars import layer_tar
+from tests.support.loopback import Misbehaviour
 from tests.support.second_engine import running_daemon
 
 pytestmark = pytest.mark.engine
@@ -156,6 +157,25 @@ def test_an_external_stack_that_moves_is_drift_once(nights: Nights) -> None:
     code, night = nights.of(name)
     assert (code, night.outcome, night.drift) == (0, "unchanged", None)
     assert f"{name}:nightly" in project.names()
+
+
+def test_an_external_stack_whose_tag_vanished_is_judged_while_its_digest_is_served(nights: Nights) -> None:
+    project = nights.project
+    project.push("vanishing", debian_rootfs().read_bytes())
+    name = f"{project.prefix}-vanishing"
+    (project.stacks / f"{name}.yaml").write_text(f"schema: 1\nname: {name}\nexternal: vanishing:1\n")
+    code, first = nights.of(name)
+    assert (code, first.outcome) == (0, "unchanged"), first.findings
+    project.front.misbehave("/vanishing/manifests/1$", Misbehaviour(status=404))
+    code, night = nights.of(name)
+    assert (code, night.outcome) == (3, "spec-or-lock")
+    (finding,) = [finding for finding in night.findings if finding.verdict == "FAIL"]
+    assert finding.code == "tag-removed"
+    assert "the digest that it had the last time can still be fetched" in finding.summary
+    assert night.diff_ids == first.diff_ids, "that one is judged"
+    assert "scan.json" in night.reports
+    project.front.server.behave()
+    assert nights.of(name)[0] == 0, "the tag is back, and names what it named"
 
 
 def _told(stack: StackNight) -> str:

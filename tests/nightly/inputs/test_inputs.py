@@ -87,6 +87,14 @@ class TestBase:
         assert "and so has its locked digest" in finding.summary
         assert finding.details["locked-digest-served"] is False
 
+    def test_a_deleted_tag_whose_platform_alone_is_served_can_still_be_had(self, night: Scene) -> None:
+        index = night.registry.tags.pop(TAG)
+        del night.registry.documents[index]
+        finding = one(night.check(), "tag-removed")
+        assert "its locked digest can still be fetched" in finding.summary, "it is pulled by its platform's"
+        assert finding.details["locked-digest-served"] is True
+        assert hindrance([finding], "linux/amd64") == ""
+
     def test_a_moved_tag_is_drift_and_says_what_moved(self, night: Scene) -> None:
         new = night.image(
             created="2026-11-29T00:00:00Z", CUDA_VERSION="12.6.4", NVIDIA_REQUIRE_CUDA="cuda>=12.6"
