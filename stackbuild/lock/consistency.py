@@ -62,6 +62,8 @@ def _of_python(python: PythonLock) -> Iterator[str]:
     major, minor = (*python.version.split("."), "")[:2]
     if python.tag != f"cp{major}{minor}":
         yield f"python.tag: {python.tag} is not the tag of Python {python.version}"
+    if PurePosixPath(python.executable).name != f"python{major}.{minor}":
+        yield f"python.executable: {python.executable} is not Python {python.version}"
 
 
 def _of_wheel(wheel: LockedWheel, names: frozenset[str]) -> Iterator[str]:

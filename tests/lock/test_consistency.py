@@ -88,6 +88,10 @@ EDITS: dict[str, tuple[Edit, str]] = {
         lambda part: part["python"].update(version="3.11.2"),
         "python.tag: cp312 is not the tag of Python 3.11.2",
     ),
+    "python executable": (
+        lambda part: part["python"].update(executable="/usr/bin/python3.11"),
+        "python.executable: /usr/bin/python3.11 is not Python 3.12.3",
+    ),
     "python tag": (
         lambda part: part["python"].update(tag="cp313"),
         "python.tag: cp313 is not the tag of Python 3.12.3",
