@@ -96,9 +96,16 @@ def _component(item: Item) -> Component:
 
 
 def _evidence(found: Sequence[Evidence]) -> ComponentEvidence:
+    # The library puts them in order by reference first, and takes no two empty ones for equal: then the order is that
+    # of addresses in memory.
+    no_reference = BomRef()
     return ComponentEvidence(
         occurrences=[
-            Occurrence(location=item.path, additional_context=f"layer {item.layer}" if item.layer else None)
+            Occurrence(
+                bom_ref=no_reference,
+                location=item.path,
+                additional_context=f"layer {item.layer}" if item.layer else None,
+            )
             for item in found
         ]
     )

@@ -164,6 +164,19 @@ def test_the_same_image_gives_the_same_bytes_by_whatever_name() -> None:
     assert json.loads(one)["components"] == json.loads(two)["components"]
 
 
+def test_the_order_of_places_is_not_that_of_memory() -> None:
+    files = image_files(
+        BASE, {"usr/lib/os-release": "ID=debian\n", "etc/os-release": "ID=debian\nVERSION_ID=12\n"}
+    )
+    documents = {scan_sbom(scan_of(files)) for _ in range(12)}
+    assert len(documents) == 1
+    system = component(json.loads(documents.pop()), "debian")
+    assert [place["location"] for place in system["evidence"]["occurrences"]] == [
+        "/etc/os-release",
+        "/usr/lib/os-release",
+    ]
+
+
 def test_the_image_is_named_by_its_labels(document: dict[str, Any]) -> None:
     root = document["metadata"]["component"]
     assert (root["name"], root["version"], root["type"]) == ("example", "1", "container")
