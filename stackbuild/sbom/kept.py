@@ -56,7 +56,7 @@ def kept_scan_sbom(scan: Scan, store: Store | None, *, config_digest: str = "") 
         if hashlib.sha256(document).hexdigest() == record.get("sha256"):
             return document
     document = _written(scan, config_digest)
-    store.put_record(
+    store.keep_record(
         RECORD_KIND, key, {"sbom": document.decode(), "sha256": hashlib.sha256(document).hexdigest()}
     )
     return document

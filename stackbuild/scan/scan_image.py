@@ -36,16 +36,19 @@ def scan_image(source: ImageSource, observer: Observer, *, store: Store | None =
     total, begun = len(wanted), len(scanned)
 
     paths = sum(len(layer.entries) for layer in scanned.values())
+    not_kept = ""
 
     def done(diff_id: str, layer: ScannedLayer) -> None:
-        nonlocal paths
+        nonlocal paths, not_kept
         paths += len(layer.entries)
         if paths > 2 * MOST_ENTRIES:
             raise _too_large(f"its layers have more than {2 * MOST_ENTRIES:,} files", description.name)
         scanned[diff_id] = layer
         observer.advance("layers", len(scanned) - begun, total, "layers")
-        if store is not None and diff_id:
-            store.put_record(RECORD_KIND, diff_id, layer.to_record())
+        if store is not None and diff_id and not not_kept:
+            not_kept = store.keep_record(RECORD_KIND, diff_id, layer.to_record())
+            if not_kept:
+                observer.note(f"what is found in the layers is not kept: {not_kept}")
 
     if wanted:
         observer.stage("scan", f"{total} of {len(description.diff_ids)} layers")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -34,9 +35,35 @@ def usable(root: Path) -> Iterator[None]:
     try:
         yield
     except (PermissionError, FileNotFoundError, NotADirectoryError, FileExistsError) as error:
-        raise UsageError(
-            f"the store cannot be used: {error.strerror}",
-            code="store-unusable",
-            where=str(root),
-            do="Name another folder with STACKBUILD_STORE or `store` in the site file.",
-        ) from error
+        raise _unusable(root, error) from error
+    except OSError as error:
+        if error.errno != errno.EROFS:
+            raise
+        raise _unusable(root, error) from error
+
+
+@contextmanager
+def writable(root: Path) -> Iterator[None]:
+    """Say of a store that may be read alone that it is so; what is missing in it is for others to tell.
+
+    Args:
+        root: The store's.
+
+    Raises:
+        UsageError: ``store-unusable``.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
+            raise
+        raise _unusable(root, error) from error
+
+
+def _unusable(root: Path, error: OSError) -> UsageError:
+    return UsageError(
+        f"the store cannot be used: {error.strerror}",
+        code="store-unusable",
+        where=str(root),
+        do="Name another folder with STACKBUILD_STORE or `store` in the site file.",
+    )

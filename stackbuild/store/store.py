@@ -24,13 +24,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from stackbuild.errors import LockError
+from stackbuild.errors import LockError, UsageError
 from stackbuild.progress import Observer
 from stackbuild.store import eviction
 from stackbuild.store.disk import disk_full_as_error, file_sha256
 from stackbuild.store.eviction import Damaged, Evicted, Usage
 from stackbuild.store.layer_sink import LayerSink, StoredLayer
-from stackbuild.store.root import usable
+from stackbuild.store.root import usable, writable
 
 CHUNK = 1 << 20
 # 2001-01-01T00:00:00Z; any moment that no clock gives to a file written today.
@@ -183,11 +183,34 @@ class Store:
         return _read_json(self._record_path(kind, key))
 
     def put_record(self, kind: str, key: str, value: dict[str, Any]) -> None:
-        """Write a small JSON record, in place of an older one."""
+        """Write a small JSON record, in place of an older one.
+
+        Raises:
+            UsageError: The store may be read alone (code ``store-unusable``).
+            BuildError: The disk is full (code ``disk-full``).
+        """
         path = self._record_path(kind, key)
         with disk_full_as_error(self.root):
-            path.parent.mkdir(parents=True, exist_ok=True)
+            with writable(self.root):
+                path.parent.mkdir(parents=True, exist_ok=True)
             self._write_json(path, value)
+
+    def keep_record(self, kind: str, key: str, value: dict[str, Any]) -> str:
+        """Write a record that only saves work, where the store may be written.
+
+        Returns:
+            Why it was not written; empty where it was.
+
+        Raises:
+            BuildError: The disk is full (code ``disk-full``).
+        """
+        try:
+            self.put_record(kind, key, value)
+        except UsageError as error:
+            if error.code != "store-unusable":
+                raise
+            return error.what
+        return ""
 
     # locks ------------------------------------------------------------------
 
@@ -263,7 +286,8 @@ class Store:
     def _new_file(self) -> Iterator[tuple[IO[bytes], Path]]:
         """A file in ``tmp/``, removed unless committed, and locked while it is written."""
         with disk_full_as_error(self.root):
-            descriptor, name = tempfile.mkstemp(prefix=f"{os.getpid()}-", dir=self._tmp)
+            with writable(self.root):
+                descriptor, name = tempfile.mkstemp(prefix=f"{os.getpid()}-", dir=self._tmp)
             path = Path(name)
             try:
                 with os.fdopen(descriptor, "wb", buffering=CHUNK) as stream:
