@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 WHITEOUT = ".wh."
 OPAQUE = ".wh..wh..opq"
+_AFTER_SLASH = chr(ord("/") + 1)
 
 
 class FileEntry(NamedTuple):
@@ -39,3 +42,23 @@ def plain_path(name: str) -> str | None:
         return name.rstrip("/")
     parts = [part for part in name.split("/") if part not in ("", ".")]
     return None if ".." in parts else "/".join(parts)
+
+
+def paths_below(folders: Iterable[str], paths: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
+    """The paths in folders and the folders in those, by the outermost folder that is asked for.
+
+    Looking at each folder of each path would take long where they are deep: a path can have two thousand.
+
+    Args:
+        folders: Without slash at the end.
+        paths: Where to look.
+    """
+    outermost: list[str] = []
+    for folder in sorted(f"{folder}/" for folder in folders):
+        if not outermost or not folder.startswith(outermost[-1]):
+            outermost.append(folder)
+    in_order = sorted(paths) if outermost else []
+    for folder in outermost:
+        begin = bisect_left(in_order, folder)
+        end = bisect_left(in_order, f"{folder[:-1]}{_AFTER_SLASH}", begin)
+        yield folder[:-1], in_order[begin:end]

@@ -157,8 +157,8 @@ def is_hashed(path: str, size: int) -> bool:
     """Whether a RECORD may give this file's hash: packages, and the scripts they put beside their Python."""
     if path.endswith(".pyc"):
         return False
-    if "/site-packages/" in path or "/dist-packages/" in path:
-        return True
+    if "/site-packages/" in path or "/dist-packages/" in path or "/archive-v0/" in path:
+        return True  # the last is uv's cache, from which it links files into environments
     return "/bin/" in path and size <= _SCRIPT and not path.startswith(("usr/bin/", "usr/sbin/"))
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from stackbuild.errors import BuildError
 from stackbuild.layers.tree import resolve_path
-from stackbuild.scan.entries import FileEntry
+from stackbuild.scan.entries import FileEntry, paths_below
 from stackbuild.scan.layer import ScannedLayer
 from stackbuild.scan.sources.interface import ImageDescription
 
@@ -143,33 +143,21 @@ class ImageFiles:
                     replaced_folders.append(path)
             self._files[path] = PlacedFile(entry, number)
         if replaced_folders:
-            self._remove(number, {f"{path}/" for path in replaced_folders}, frozenset())
+            self._remove(number, replaced_folders, ())
 
     def _delete(self, number: int, layer: ScannedLayer) -> None:
-        exact = frozenset(layer.deleted)
-        inside = {f"{path}/" for path in layer.deleted} | {
-            f"{path}/" if path else "" for path in layer.opaque
-        }
-        self._remove(number, inside, exact)
+        self._remove(number, [*layer.deleted, *layer.opaque], layer.deleted)
 
-    def _remove(self, number: int, folders: set[str], exact: frozenset[str]) -> None:
-        """Remove what lower layers have at ``exact`` and in ``folders`` (each with its slash; empty for all)."""
-        everything = "" in folders
-        gone = [
-            path
-            for path, placed in self._files.items()
-            if placed.layer < number and (everything or path in exact or _is_in(path, folders))
-        ]
+    def _remove(self, number: int, folders: Collection[str], exact: Collection[str]) -> None:
+        """Remove what lower layers have at ``exact`` and in ``folders``; an empty text for all."""
+        if "" in folders:
+            reached: Collection[str] = self._files
+        else:
+            reached = {*exact}
+            for _, paths in paths_below(folders, self._files):
+                reached.update(paths)
+        gone = [path for path, placed in self._files.items() if path in reached and placed.layer < number]
         for path in gone:
             placed = self._files.pop(path)
             if placed.entry.kind == "file":
                 self.hidden.append(HiddenFile(path, placed.layer, number, placed.entry.size, replaced=False))
-
-
-def _is_in(path: str, folders: set[str]) -> bool:
-    end = path.find("/")
-    while end >= 0:
-        if path[: end + 1] in folders:
-            return True
-        end = path.find("/", end + 1)
-    return False

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from stackbuild.errors import ScanError
-from stackbuild.scan.entries import OPAQUE, WHITEOUT, FileEntry, plain_path
+from stackbuild.scan.entries import OPAQUE, WHITEOUT, FileEntry, paths_below, plain_path
 from stackbuild.scan.examine import SMALL, Examined, examine, examine_small, is_wanted
+from stackbuild.scan.hard_links import settle_hard_links
 from stackbuild.scan.layer import MOST_ENTRIES, ScannedLayer
 from stackbuild.scan.record_check import settle_records
 from stackbuild.scan.tar_stream import Member, Readable, Seekable, TarStream
@@ -31,6 +32,7 @@ class _Builder:
         self.deleted: list[str] = []
         self.opaque: list[str] = []
         self.examined = Examined()
+        self._replaced_folders: set[str] = set()
 
     def takes(self, name: str, linkname: str = "") -> bool:
         """Count one path, also of what is left out or deletes another; False for one that no process can open.
@@ -58,13 +60,35 @@ class _Builder:
         )
 
     def add(self, path: str, entry: FileEntry) -> None:
+        """Take a path in, before its content is read. The last of several entries of one path counts."""
+        before = self.entries.pop(path, None)
+        if before is not None:
+            self._forget(path)
+            if before.kind == "dir" and entry.kind != "dir":
+                self._replaced_folders.add(path)
         self.entries[path] = entry
 
     def refuse(self, name: str, why: str) -> None:
         self.examined.problems.add(f"{name[:200]!r} was left out: {why}")
 
+    def _forget(self, path: str) -> None:
+        for found in self.examined.facts.values():
+            found.pop(path, None)
+
+    def _remove_below_files(self) -> None:
+        """Remove what was in a folder before a file or link came in its place: whoever unpacks it removes it, too."""
+        order = {path: number for number, path in enumerate(self.entries)}
+        replaced = [path for path in self._replaced_folders if self.entries[path].kind != "dir"]
+        for folder, paths in paths_below(replaced, order):
+            for path in paths:
+                if order[path] < order[folder]:
+                    del self.entries[path]
+                    self._forget(path)
+
     def finish(self) -> ScannedLayer:
-        _settle_hard_links(self.entries, self.examined)
+        if self._replaced_folders:
+            self._remove_below_files()
+        settle_hard_links(self.entries, self.examined.facts)
         settle_records(self.entries, self.examined.facts)
         return ScannedLayer(
             entries=dict(sorted(self.entries.items())),
@@ -135,6 +159,8 @@ def _add_member(
     if name.startswith(WHITEOUT):
         if name == OPAQUE:
             builder.opaque.append(folder)
+        elif name == WHITEOUT:
+            builder.refuse(member.name, "it deletes and does not say what")
         elif not name.startswith(".wh..wh."):  # other names of that form are a driver's own notes
             builder.deleted.append(f"{folder}/{name[len(WHITEOUT) :]}".lstrip("/"))
         return
@@ -180,10 +206,12 @@ def scan_folder(folder: Path, *, where: str = "", most_entries: int = MOST_ENTRI
             directory is stored as a redirection.
     """
     builder = _Builder(where, most_entries)
-    links: dict[tuple[int, int], str] = {}
+    links: dict[tuple[int, int], list[tuple[str, str]]] = {}
     try:
         for item, path in walk_folder(folder):
             _add_item(item, path, links, builder)
+        for names in links.values():
+            _add_linked(names, builder)
     except OSError as error:
         raise ScanError(
             f"the engine's folder cannot be read: {error.strerror}", code="layer-unreadable", where=where
@@ -209,7 +237,10 @@ def walk_folder(folder: Path) -> Iterator[tuple[os.DirEntry[str], str]]:
 
 
 def _add_item(
-    item: os.DirEntry[str], path: str, links: dict[tuple[int, int], str], builder: _Builder
+    item: os.DirEntry[str],
+    path: str,
+    links: dict[tuple[int, int], list[tuple[str, str]]],
+    builder: _Builder,
 ) -> None:
     if not builder.takes(path):
         return
@@ -217,10 +248,8 @@ def _add_item(
     mode, uid, gid = status.st_mode & 0o7777, status.st_uid, status.st_gid
     if stat.S_ISREG(status.st_mode):
         if status.st_nlink > 1:
-            first = links.setdefault((status.st_dev, status.st_ino), path)
-            if first != path:
-                builder.add(path, FileEntry("hardlink", mode, uid, gid, 0, first))
-                return
+            links.setdefault((status.st_dev, status.st_ino), []).append((path, item.path))
+            return
         builder.add(path, FileEntry("file", mode, uid, gid, status.st_size))
         if is_wanted(path, status.st_size):
             _read_item(item.path, path, status.st_size, builder.examined)
@@ -240,6 +269,19 @@ def _add_item(
         builder.add(path, FileEntry("other", mode, uid, gid))
 
 
+def _add_linked(names: list[tuple[str, str]], builder: _Builder) -> None:
+    """One file of several names: read by the name that a tar of this folder would have first, in the order of a walk."""
+    path, real = min(names, key=lambda name: name[0].split("/"))
+    status = os.lstat(real)
+    mode, uid, gid = status.st_mode & 0o7777, status.st_uid, status.st_gid
+    builder.add(path, FileEntry("file", mode, uid, gid, status.st_size))
+    if is_wanted(path, status.st_size):
+        _read_item(real, path, status.st_size, builder.examined)
+    for other, _ in names:
+        if other != path:
+            builder.add(other, FileEntry("hardlink", mode, uid, gid, 0, path))
+
+
 def _read_item(real: str, path: str, size: int, examined: Examined) -> None:
     if size > SMALL:
         with Path(real).open("rb", buffering=0) as stream:
@@ -251,37 +293,3 @@ def _read_item(real: str, path: str, size: int, examined: Examined) -> None:
         examine_small(path, os.read(descriptor, size), examined)
     finally:
         os.close(descriptor)
-
-
-def _settle_hard_links(entries: dict[str, FileEntry], examined: Examined) -> None:
-    """Of the names of one file the first in path order holds it, whichever the tar wrote first."""
-    groups: dict[str, list[str]] = {}
-    ends: dict[str, str] = {}
-    for path, entry in entries.items():
-        if entry.kind == "hardlink":
-            groups.setdefault(_end_of_links(path, entries, ends), []).append(path)
-    for target, paths in groups.items():
-        held = entries.get(target)
-        if held is None or held.kind != "file":
-            continue
-        first = min(target, *paths)
-        for path in (target, *paths):
-            entries[path] = held._replace(kind="hardlink", size=0, linkname=first)
-        entries[first] = held
-        if first != target:
-            for found in examined.facts.values():
-                if target in found:
-                    found[first] = found.pop(target)
-
-
-def _end_of_links(path: str, entries: dict[str, FileEntry], ends: dict[str, str]) -> str:
-    """What a chain of hard links leads to; ``ends`` keeps that of every link passed, so that none is passed twice."""
-    passed: dict[str, None] = {}
-    while (entry := entries.get(path)) is not None and entry.kind == "hardlink" and path not in passed:
-        if path in ends:
-            path = ends[path]
-            break
-        passed[path] = None
-        path = entry.linkname
-    ends.update(dict.fromkeys(passed, path))
-    return path

@@ -297,3 +297,11 @@ def test_savings_name_cuda_in_base_and_wheels():
     )
     assert scan.savings[0].size == len(library)
     assert "cublas" in scan.savings[0].what
+
+
+def test_a_metadata_field_without_a_colon_is_none():
+    name = f"{SITE}/x-1.dist-info/METADATA"
+    scan = scanned({name: "Name: x\nLicense\n a text\nVersion: 1\n"})
+    assert [(item.name, item.version, item.metadata) for item in scan.python.distributions] == [
+        ("x", "1", {"name": "x", "version": "1"})
+    ]

@@ -47,9 +47,7 @@ class MetadataReader:
                     found[key] += "\n"  # a whole text, of which the first line is kept
                 continue
             name, colon, value = line.partition(":")
-            key, value = name.lower(), value.strip()[:_LONGEST_TEXT]
-            if not colon:
-                continue
+            key, value = name.lower() if colon else "", value.strip()[:_LONGEST_TEXT]
             if key in _KEPT_ONCE:
                 found.setdefault(key, value)
             elif key in _KEPT_ALL or (key == "classifier" and value.startswith("License")):
