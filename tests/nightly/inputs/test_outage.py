@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from ruamel.yaml import YAML
 
 from stackbuild.engine.docker_engine import Engine
 from stackbuild.errors import NotJudgedError
@@ -40,10 +41,13 @@ def locked(made: Scene) -> Path:
     assert made.stack is not None
     assert made.lock is not None
     sha256 = lock_inputs_sha256(made.stack.spec, made.stack.folder)
-    for path in (made.stack.path, made.stack.path.with_name("u.yaml")):
-        path.write_text(made.stack.path.read_text())
-        write_lock(lock_path(path), made.lock.model_copy(update={"spec_sha256": sha256}))
-    return made.stack.path
+    first = made.stack.path
+    second = first.with_name("u.yaml")
+    spec = YAML(typ="safe").load(first)
+    YAML(typ="safe").dump({**spec, "name": "u"}, second)
+    for path, name in ((first, spec["name"]), (second, "u")):
+        write_lock(lock_path(path), made.lock.model_copy(update={"stack": name, "spec_sha256": sha256}))
+    return first
 
 
 def night_of(made: Scene, first: Path, retries: int, more: str = "") -> Night:
