@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+_OF_THE_SYSTEM = ("/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/")
+
 
 def write_file(path: Path, data: bytes) -> None:
     """Write a file atomically; its folder is made when missing.
@@ -50,6 +52,41 @@ def writing(path: Path) -> Iterator[None]:
             where=str(path),
             do="Name another place, or one that you may write to.",
         ) from error
+
+
+def require_apart(source: str, *outputs: Path | None) -> None:
+    """Refuse, before long work, to write over what is read, or two results into one file.
+
+    Args:
+        source: What is read; a path where there is a file of that name.
+        outputs: The files that the person named; None and ``-`` for stdout.
+
+    Raises:
+        UsageError: ``output-unwritable``.
+    """
+    taken = {os.path.realpath(source): "it is what is read"} if _is_file(source) else {}
+    for output in outputs:
+        if output is None or str(output) == "-" or _is_stream(output):
+            continue
+        where = os.path.realpath(output)
+        why = taken.get(where)
+        if why:
+            from stackbuild.errors import UsageError
+
+            raise UsageError(
+                f"it is not written: {why}",
+                code="output-unwritable",
+                where=str(output),
+                do="Name another place.",
+            )
+        taken[where] = "another result goes there"
+
+
+def _is_file(source: str) -> bool:
+    try:
+        return Path(source).is_file()
+    except ValueError:  # a name that no file can have
+        return False
 
 
 def require_folder(folder: Path) -> None:
@@ -95,8 +132,13 @@ def replace_file(path: Path, data: bytes, *, mode: int | None = None, durable: b
         raise
 
 
+def _is_stream(path: Path) -> bool:
+    """Whether a place is written as it is: /dev/stdout stays, also where a shell has put a file behind it."""
+    return path.exists() and (not path.is_file() or str(path.absolute()).startswith(_OF_THE_SYSTEM))
+
+
 def _write_file(path: Path, data: bytes) -> None:
-    if path.exists() and not path.is_file():
+    if _is_stream(path):
         path.write_bytes(data)
         return
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -50,7 +50,9 @@ def command(
     """
     from stackbuild.cli.output import write_result
     from stackbuild.cli.progress import observed
+    from stackbuild.output_file import require_apart
 
+    require_apart(target, output)
     with observed(quiet=quiet) as observer:
         document = _document(target, platform, observer, scanned=scanned, wanted=wanted, registry=registry)
     write_result(document, output)

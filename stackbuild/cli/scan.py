@@ -73,6 +73,7 @@ def command(
     from stackbuild.cli.progress import observed
     from stackbuild.facts.tables import Facts
     from stackbuild.findings import exit_code_of
+    from stackbuild.output_file import require_apart
     from stackbuild.scan.expectations import with_stack_and_site
     from stackbuild.scan.gates.judge import judge_scan
     from stackbuild.scan.open_source import open_source
@@ -80,6 +81,7 @@ def command(
     from stackbuild.scan.scan import scan_of
     from stackbuild.scan.scan_image import scan_image
 
+    require_apart(target, output, sbom)
     here = project()
     store = None if no_store else here.store
     today = datetime.now(UTC).date()

@@ -86,3 +86,11 @@ def test_a_path_that_is_not_there_is_said(archive: Path):
     result = run("./missing.tar", "-q")
     assert result.exit_code != 0
     assert getattr(result.exception, "code", "") == "archive-not-found"
+
+
+@pytest.mark.parametrize("command", ["scan", "sbom"])
+def test_the_archive_that_is_read_is_not_written_over(command: str, archive: Path):
+    before = archive.read_bytes()
+    result = run(command, str(archive), "-o", str(archive))
+    assert result.exit_code == 2 or getattr(result.exception, "code", "") == "output-unwritable"
+    assert archive.read_bytes() == before
