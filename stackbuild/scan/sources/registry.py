@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
+from stackbuild.counting import counted
 from stackbuild.engine.chunk_reader import ChunkReader
 from stackbuild.errors import LockError, ScanError
 from stackbuild.registry.client import RegistryClient
 from stackbuild.scan.layer_scanner import LayerScanner
 from stackbuild.scan.sources.decompress import CheckedLayer, plain_tar
-from stackbuild.scan.sources.interface import Done, ImageDescription, LayerReader, T, commands_of
+from stackbuild.scan.sources.interface import (
+    Done,
+    ImageDescription,
+    LayerReader,
+    T,
+    commands_of,
+    mapping,
+    mappings,
+    sequence,
+)
 
 _REST = 1 << 20
 
@@ -23,6 +32,10 @@ class RegistrySource:
         client: Reads registries.
         reference: For example ``nvidia/cuda:13.0.3-base-ubuntu24.04`` or ``repository@sha256:…``.
         platform: Of an index, the platform to read.
+
+    Raises:
+        LockError: ``digest-gone``.
+        ScanError: ``no-such-platform``; ``archive-damaged`` for what is no image.
     """
 
     def __init__(self, client: RegistryClient, reference: str, *, platform: str = "linux/amd64") -> None:
@@ -49,19 +62,36 @@ class RegistrySource:
                 do=f"Name one of its platforms with --platform: {', '.join(sorted(resolved.platforms))}.",
             )
         manifest = client.manifest(self._image, manifest_digest)
-        self._config_digest = str(manifest["config"]["digest"])
+        self._config_digest = str(mapping(manifest.get("config")).get("digest", ""))
+        if not self._config_digest:
+            raise self._unfit("the manifest names no configuration")
         self._config = client.config(self._image, self._config_digest)
-        self._layers: Sequence[Mapping[str, Any]] = manifest.get("layers") or ()
+        self._layers = tuple(str(layer.get("digest", "")) for layer in mappings(manifest.get("layers")))
+        self._diff_ids = tuple(map(str, sequence(mapping(self._config.get("rootfs")).get("diff_ids"))))
+        if len(self._layers) != len(self._diff_ids):
+            layers, diff_ids = (
+                counted(len(self._layers), "layer"),
+                counted(len(self._diff_ids), "diff ID"),
+            )
+            raise self._unfit(f"{layers} for {diff_ids} in its configuration")
 
     def describe(self) -> ImageDescription:
         """The image's description, from its configuration in the registry."""
-        diff_ids = tuple((self._config.get("rootfs") or {}).get("diff_ids") or ())
         return ImageDescription(
             self._reference,
             self._config,
-            diff_ids,
+            self._diff_ids,
             self._config_digest,
-            commands_of(self._config, len(diff_ids)),
+            commands_of(self._config, len(self._diff_ids)),
+        )
+
+    def _unfit(self, detail: str) -> ScanError:
+        return ScanError(
+            "this is no image whose layers can be told: its manifest and configuration do not fit together",
+            code="archive-damaged",
+            where=self._reference,
+            detail=detail,
+            do="Check the name: registries keep charts and other things, too. Else push the image again.",
         )
 
     def scan_layers(self, wanted: Sequence[str], done: Done) -> None:
@@ -73,12 +103,12 @@ class RegistrySource:
     ) -> None:
         """Fetch and read the wanted layers, lowest first; each is checked against its digest."""
         remaining = set(wanted)
-        for diff_id, layer in zip(self.describe().diff_ids, self._layers, strict=True):
+        for diff_id, layer in zip(self._diff_ids, self._layers, strict=True):
             if diff_id not in remaining:
                 continue
             remaining.discard(diff_id)
-            where = f"{self._reference}: {layer['digest']}"
-            with ChunkReader(self._client.blob(self._image, str(layer["digest"]))) as chunks:
+            where = f"{self._reference}: {layer}"
+            with ChunkReader(self._client.blob(self._image, layer)) as chunks:
                 stream = io.BufferedReader(chunks, _REST)
                 checked = CheckedLayer(plain_tar(stream, where), diff_id, where)
                 found = reader.of_tar(checked, where=where)
