@@ -176,7 +176,9 @@ def test_a_base_whose_tag_is_deleted_is_pulled_by_its_digest(nights: Nights) -> 
     project = nights.project
     name = _stack(project, "deleted")
     repository = f"{project.prefix}/library/multi-deleted"
-    status, headers, _ = project.registry.request("GET", f"/v2/{repository}/manifests/1", headers={"Accept": OCI_INDEX})
+    status, headers, _ = project.registry.request(
+        "GET", f"/v2/{repository}/manifests/1", headers={"Accept": OCI_INDEX}
+    )
     assert status == 200
     index = headers["docker-content-digest"]
     assert project.registry.request("DELETE", f"/v2/{repository}/manifests/{index}")[0] == 202
