@@ -27,6 +27,7 @@ from cyclonedx.spdx import fixup_id
 from stackbuild.sbom.check import check_licences, check_references
 from stackbuild.sbom.inventory import Evidence, Item
 
+_LONGEST_VERSION = 1024  # CycloneDX 1.6, component.version
 _NAMESPACE = uuid.UUID("6ba7b811-9dad-11d1-80b4-00c04fd430c8")  # RFC 4122 appendix C, URL
 
 
@@ -81,7 +82,7 @@ def write_cyclonedx(
 def _component(item: Item) -> Component:
     return Component(
         name=item.name,
-        version=item.version or None,
+        version=item.version[:_LONGEST_VERSION] or None,
         type=ComponentType(item.kind),
         bom_ref=item.key,
         purl=item.purl,

@@ -370,3 +370,10 @@ def test_an_image_made_to_break_it_still_gives_a_valid_document() -> None:
         },
         Labels={"org.opencontainers.image.title": "\ud800\x00"},
     )
+
+
+def test_a_version_is_no_longer_than_the_format_has_room_for(recwarn: pytest.WarningsRecorder) -> None:
+    status = f"Package: a\nStatus: install ok installed\nVersion: {'9' * 3000}\nArchitecture: amd64\n\n"
+    found = component(written({"etc/os-release": "ID=debian\n", "var/lib/dpkg/status": status}), "a")
+    assert found["version"] == "9" * 1024
+    assert not [warning for warning in recwarn if "version" in str(warning.message)]
