@@ -10,7 +10,7 @@ from typing import Any
 from stackbuild.scan.entries import FileEntry
 
 # Counts up whenever a reader takes out something else or a record is written otherwise, so that older ones are not used.
-FORMAT = 10
+FORMAT = 11
 RECORD_KIND = f"scanned-layer-{FORMAT}"
 # Past this a layer is a hostile one: the largest real images have some hundred thousand files. A layer at its limit takes
 # about 1 GB.

@@ -85,9 +85,22 @@ class _Builder:
                     del self.entries[path]
                     self._forget(path)
 
+    def _add_missing_folders(self) -> None:
+        """Add the folders that the tar leaves out: whoever unpacks it makes them, and so an engine has them.
+
+        Raises:
+            ScanError: ``layer-too-large``.
+        """
+        for path in [*self.entries, *self.deleted, *(f"{folder}/" for folder in self.opaque)]:
+            folder = path.rpartition("/")[0]
+            while folder and folder not in self.entries and self.takes(folder):
+                self.entries[folder] = FileEntry("dir", 0o755)
+                folder = folder.rpartition("/")[0]
+
     def finish(self) -> ScannedLayer:
         if self._replaced_folders:
             self._remove_below_files()
+        self._add_missing_folders()
         settle_hard_links(self.entries, self.examined.facts)
         settle_records(self.entries, self.examined.facts)
         return ScannedLayer(

@@ -163,14 +163,14 @@ def put_together(count: int) -> int:
 
 def test_thirty_thousand_files():
     run = measured(put_together, 30_000)
-    assert run.value == 30_000
+    assert run.value == 30_000 + 30 + 2
     assert run.peak < 40 * MB
 
 
 @pytest.mark.slow
 def test_a_million_files():
     small, large = measured(put_together, 100_000), measured(put_together, 1_000_000)
-    assert large.value == 1_000_000
+    assert large.value == 1_000_000 + 1_000 + 2
     assert large.peak < 800 * MB
     assert large.seconds < 120
     assert large.seconds < 20 * small.seconds, (
@@ -337,7 +337,7 @@ def test_a_bomb_among_the_files_is_not_unpacked():
 
 def scanned_sizes(files: dict[str, bytes]) -> dict[str, int]:
     layer = scan_tar(io.BytesIO(layer_tar(files)))
-    return {path: entry.size for path, entry in layer.entries.items()}
+    return {path: entry.size for path, entry in layer.entries.items() if entry.kind == "file"}
 
 
 # Names that lead elsewhere
@@ -360,5 +360,5 @@ def test_absolute_paths_and_links_stay_in_the_image():
 def test_devices_and_pipes_are_never_opened(kind: bytes):
     names = ("etc/os-release", "var/lib/dpkg/status", "opt/site-packages/x.so", "root/.ssh/id_rsa")
     layer = scan_tar(tar_of(header(name, kind=kind) for name in names))
-    assert {entry.kind for entry in layer.entries.values()} == {"other"}
+    assert {layer.entries[name].kind for name in names} == {"other"}
     assert not layer.facts

@@ -45,7 +45,10 @@ def test_of_several_entries_of_a_path_the_last_counts(last: Content) -> None:
 def test_what_lay_in_a_folder_is_gone_with_it_and_what_comes_later_is_there() -> None:
     folder = {"var/lib/dpkg": None, "var/lib/dpkg/status": STATUS, "var/lib/dpkg-x/y": "z"}
     scan = in_turn(folder, {"var/lib/dpkg": "-> ../x"})
-    assert [path for path, _ in scan.files.placed()] == ["var/lib/dpkg", "var/lib/dpkg-x/y"]
+    assert [path for path, placed in scan.files.placed() if placed.entry.kind != "dir"] == [
+        "var/lib/dpkg",
+        "var/lib/dpkg-x/y",
+    ]
     assert not scan.packages
     again = in_turn(
         folder, {"var/lib/dpkg": "-> ../x"}, {"var/lib/dpkg": None, "var/lib/dpkg/status": STATUS}
@@ -173,7 +176,7 @@ def test_deep_paths_take_no_longer_for_being_deep() -> None:
         lower = {f"{folder}{number}": "" for number in range(500)}
         begun = time.process_time()
         files = image_files(lower, {"b/.wh.x": "", f"{'a/' * 3}.wh.b": "", "c": None}, {"c": "file"})
-        assert len(files) == 501
+        assert sum(placed.entry.kind == "file" for _, placed in files.placed()) == 501
         return time.process_time() - begun
 
     # Each folder of each path was looked at: a hundred times as long.
@@ -188,6 +191,22 @@ def test_of_folders_in_each_other_each_path_is_found_once() -> None:
         f"{path[: path.rfind('/') + 1]}.wh.{path.rpartition('/')[2]}": "" for path in deleted
     }
     files = image_files(lower, upper)
-    assert {path for path, _ in files.placed()} == {
+    assert {path for path, placed in files.placed() if placed.entry.kind == "file"} == {
         path for path in names if not any(f"{path}/".startswith(f"{gone}/") for gone in deleted)
     }
+
+
+def test_folders_that_a_tar_leaves_out_are_those_that_an_engine_makes(tmp_path: Path) -> None:
+    """The verdict of a layer read from its tar was another than that of the same layer read from an engine."""
+    library, site = "opt/lib/libk.so", f"{SITE}/x.py"
+    files: dict[str, Content] = {library: make_elf(soname="libk.so"), site: "x"}
+    for path, content in files.items():
+        (tmp_path / path).parent.mkdir(parents=True)
+        (tmp_path / path).write_bytes(content if isinstance(content, bytes) else b"x")
+    layer = scan_tar(io.BytesIO(layer_tar(files)))
+    assert told(layer) == told(scan_folder(tmp_path))
+    scan = scanned(files)
+    assert scan.files.is_folder("opt/lib")
+    assert [item.path for item in scan.python.environments] == [SITE]
+    deleting = scan_tar(io.BytesIO(layer_tar({"srv/a/.wh.b": "", "etc/c/.wh..wh..opq": ""})))
+    assert [*deleting.entries] == ["etc", "etc/c", "srv", "srv/a"]
