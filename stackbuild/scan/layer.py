@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,7 +11,7 @@ from typing import Any
 from stackbuild.scan.entries import FileEntry
 
 # Counts up whenever a reader takes out something else or a record is written otherwise, so that older ones are not used.
-FORMAT = 11
+FORMAT = 12
 RECORD_KIND = f"scanned-layer-{FORMAT}"
 # Past this a layer is a hostile one: the largest real images have some hundred thousand files. A layer at its limit takes
 # about 1 GB.
@@ -49,7 +50,8 @@ class ScannedLayer:
             "facts": self.facts,
             "problems": self.problems,
         }
-        return {"layer": json.dumps(value, separators=(",", ":"))}
+        text = json.dumps(value, separators=(",", ":"))
+        return {"layer": text, "sha256": hashlib.sha256(text.encode()).hexdigest()}
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> ScannedLayer:
@@ -62,6 +64,16 @@ class ScannedLayer:
             facts=value["facts"],
             problems=tuple(value["problems"]),
         )
+
+
+def kept_layer(record: Mapping[str, Any] | None) -> ScannedLayer | None:
+    """The layer of a record as a store has it; None for none, or for one that somebody or a bad disk has changed."""
+    text = record.get("layer") if record is not None else None
+    if not isinstance(text, str) or record is None:
+        return None
+    if hashlib.sha256(text.encode("utf-8", "replace")).hexdigest() != record.get("sha256"):
+        return None
+    return ScannedLayer.from_record(record)
 
 
 # No path of a layer holds it: see ``entries.plain_path``. A text of all paths is read in half the time of a list.

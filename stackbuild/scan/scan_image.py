@@ -5,7 +5,7 @@ from __future__ import annotations
 from stackbuild.errors import ScanError
 from stackbuild.progress import Observer
 from stackbuild.scan.image_files import ImageFiles
-from stackbuild.scan.layer import MOST_ENTRIES, RECORD_KIND, ScannedLayer
+from stackbuild.scan.layer import MOST_ENTRIES, RECORD_KIND, ScannedLayer, kept_layer
 from stackbuild.scan.sources.interface import ImageSource
 from stackbuild.store.store import Store
 
@@ -29,9 +29,9 @@ def scan_image(source: ImageSource, observer: Observer, *, store: Store | None =
         raise _too_large(f"it has {len(description.diff_ids):,} layers", description.name)
     scanned: dict[str, ScannedLayer] = {}
     for diff_id in description.diff_ids:
-        record = store.record(RECORD_KIND, diff_id) if store is not None and diff_id else None
-        if record is not None:
-            scanned[diff_id] = ScannedLayer.from_record(record)
+        known = kept_layer(store.record(RECORD_KIND, diff_id)) if store is not None and diff_id else None
+        if known is not None:
+            scanned[diff_id] = known
     wanted = [diff_id for diff_id in dict.fromkeys(description.diff_ids) if diff_id not in scanned]
     total, begun = len(wanted), len(scanned)
 
