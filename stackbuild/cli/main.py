@@ -135,7 +135,11 @@ def main(args: Sequence[str] | None = None) -> None:
     # it looks for among all installed distributions, have no say in stackbuild's models.
     gc.set_threshold(_GARBAGE_THRESHOLD)
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
-    code = run(list(sys.argv[1:] if args is None else args))
+    try:
+        code = run(list(sys.argv[1:] if args is None else args))
+    except KeyboardInterrupt:  # it came when all was told, and nothing was left to interrupt
+        code = _INTERRUPTED
+    interrupt.deafen()
     gc.freeze()  # looking through all that was imported once more, for the system to take it back, helps nobody
     sys.exit(code)
 
@@ -165,6 +169,10 @@ class _Interrupt:
         if now >= self._deaf_until:
             self._deaf_until = now + _DEAF
             raise KeyboardInterrupt
+
+    def deafen(self) -> None:
+        """Raise nothing for a while: the process is about to end by itself, with the code that it has."""
+        self._deaf_until = time.monotonic() + _DEAF
 
 
 def run(args: list[str]) -> int:

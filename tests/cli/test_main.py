@@ -359,3 +359,16 @@ def test_options_reach_the_command(command, capsys: pytest.CaptureFixture[str]) 
 def test_the_group_is_importable_as_a_console_script() -> None:
     assert callable(main_module.main)
     assert isinstance(cli, click.Group)
+
+
+def test_an_interrupt_when_all_is_done_changes_nothing() -> None:
+    """It came while the interpreter was about to end, and was told as a traceback."""
+    program = (
+        "import gc, os, signal\n"
+        "from stackbuild.cli import main\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "gc.freeze = lambda: os.kill(os.getpid(), signal.SIGINT)\n"
+        "main.main(['--version'])\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")
