@@ -100,7 +100,10 @@ class RequirementsFile(FrozenModel):
 class WheelUrl(FrozenModel):
     """One wheel by URL and hash."""
 
-    url: str = Field(pattern=r"^(https?|file)://.+\.whl$")
+    # That it ends in .whl is a rule of its own, which tells what to do about a source; editors know it from the schema.
+    url: str = Field(
+        pattern=r"^(https?|file)://.+", json_schema_extra={"pattern": r"^(https?|file)://.+\.whl$"}
+    )
     sha256: Sha256
 
 

@@ -109,6 +109,10 @@ def _by_url(spec: StackSpec, path: tuple[str | int, ...], text: str, url: str) -
         return Violation(
             path, f"'{text}' names a URL without a hash", f"Write {{url: {url}, sha256: …}} under packages."
         )
+    return _source(spec, path, text)
+
+
+def _source(spec: StackSpec, path: tuple[str | int, ...], text: str) -> Violation:
     # Only who has sources pays for the facts.
     from stackbuild.spec.compiling import compiling_advice
     from stackbuild.spec.gpu_image import expects_gpu
@@ -197,6 +201,16 @@ def _wheels(spec: StackSpec) -> Iterator[Violation]:
 
         path = ("packages", index, "url")
         file = unquote(urlsplit(package.url).path.rsplit("/", 1)[-1])
+        if not file.endswith(".whl"):
+            yield _source(spec, path, package.url)
+            continue
+        if not package.url.endswith(".whl"):
+            yield Violation(
+                path,
+                f"'{package.url}' does not end with its wheel's file name",
+                "Leave out what follows .whl; sha256 has a key of its own.",
+            )
+            continue
         try:
             _, _, _, tags = parse_wheel_filename(file)
         except (InvalidWheelFilename, InvalidVersion) as error:

@@ -67,3 +67,22 @@ def test_a_wheel_by_url_needs_its_hash_alone(tmp_path: Path) -> None:
         "spec-invalid",
         f"Write {{url: {url}, sha256: …}} under packages.",
     )
+
+
+def test_a_source_by_url_and_hash_is_told_the_same_where_its_url_stands(tmp_path: Path) -> None:
+    entry = f'{{url: "https://files.example/ops-1.0.tar.gz", sha256: {"a" * 64}}}'
+    found = problem(tmp_path, CUDA + f"packages: [{entry}]\ntarget: {{gpus: [H200]}}\n")
+    assert (found.code, found.line) == ("ext-arch-unset", 5)
+    assert found.message == "'https://files.example/ops-1.0.tar.gz' is a source, and only wheels are taken"
+    assert 'TORCH_CUDA_ARCH_LIST="9.0"' in found.suggestion
+    assert problem(tmp_path, PLAIN + f"packages: [{entry}]\n").code == "spec-invalid"
+
+
+@pytest.mark.parametrize("after", ["?token=abc", "#sha256=abc"])
+def test_a_wheel_whose_url_goes_on_behind_its_name_is_no_source(tmp_path: Path, after: str) -> None:
+    url = f"https://files.example/ops-1.0-py3-none-any.whl{after}"
+    found = problem(tmp_path, CUDA + f'packages: [{{url: "{url}", sha256: {"a" * 64}}}]\n')
+    assert (found.code, found.message) == (
+        "spec-invalid",
+        f"'{url}' does not end with its wheel's file name",
+    )
