@@ -64,11 +64,14 @@ def finding_of_error(
         verdict = Verdict.ERROR if outcome_of_error(error) == "not-judged" else Verdict.FAIL
     what = error.what.rstrip(".")
     where = f" ({error.where})" if error.where and error.where not in what else ""
+    if what.partition(" ")[0].isalpha():  # else it is the name of a file or a package
+        what = f"{what[:1].upper()}{what[1:]}"
+    sentence = f"{what}{where}"
     return Finding(
         code=error.code,
         verdict=verdict,
         subject=subject,
-        summary=f"{what[:1].upper()}{what[1:]}{where}.",
+        summary=sentence if sentence.endswith("?") else f"{sentence}.",
         measured=error.detail,
         next_step=error.do,
         details=dict(details),

@@ -46,8 +46,11 @@ _GRAVITY: dict[Outcome, Verdict] = {
     "drift": Verdict.WARN,
     "unchanged": Verdict.PASS,
 }
-_DRIFT_CODES = ("rebuild-reproduces", "base-tag-moved", "external-moved")
+_MOVED_CODES = ("base-tag-moved", "external-moved")
+_DRIFT_CODES = ("rebuild-reproduces", *_MOVED_CODES)
 _SHOWN_CHANGES = 4
+_SHOWN_CODES = 3  # of what was not judged
+_SHOWN_STACKS = 4
 _SHOWN_LINES = 8  # of an error's own detail
 
 
@@ -165,15 +168,25 @@ def render_night(
     console.print(
         Text(
             f"{stopped}{_counted(night.stacks)} in {night.seconds:.0f} s (exit {int(night.exit_code)})"
-            f"{_incomplete(night)}"
+            f"{_incomplete(night, verbose=verbose)}"
         )
     )
     return page.text()
 
 
-def _incomplete(night: Night) -> str:
-    missing = not_judged(night.findings)
-    return f"; not complete: {', '.join(missing)} not judged" if missing else ""
+def _incomplete(night: Night, *, verbose: bool) -> str:
+    """What was not judged, and of which stacks; those that lack the same together."""
+    lacking: dict[tuple[str, ...], list[str]] = {}
+    for label, stack in zip(night.labels, night.stacks, strict=True):
+        if missing := not_judged(stack.findings):
+            lacking.setdefault(missing, []).append(label)
+    told = []
+    for missing, labels in lacking.items():
+        codes = some_of(missing, len(missing) if verbose else _SHOWN_CODES)
+        stacks = f" in {some_of(labels, _SHOWN_STACKS)}" if len(night.stacks) > 1 else ""
+        told.append(f"{codes} not judged{stacks}")
+    most = len(told) if verbose else _SHOWN_STACKS
+    return safe_line(f"; not complete: {some_of(told, most, 'such', between='; ')}") if told else ""
 
 
 def _further(stack: StackNight, *, verbose: bool, folder: Path) -> Iterable[str]:
@@ -187,6 +200,11 @@ def _further(stack: StackNight, *, verbose: bool, folder: Path) -> Iterable[str]
     if reasons and rebuilt is not None and rebuilt not in reasons:
         # What else ended badly does not tell whether it still builds.
         yield rebuilt.summary
+    if not verbose:
+        # What moved is often why it cannot be judged, or fails.
+        for finding in stack.findings:
+            if finding.code in _MOVED_CODES and finding.verdict is Verdict.WARN and finding not in reasons:
+                yield f"{finding.verdict.value} {finding.code}: {finding.summary}"
     steps = dict.fromkeys(finding.next_step for finding in reasons if finding.next_step)
     yield from (f"-> {step}" for step in steps)
     newer = [version for version in stack.newer if version.kind != "deb"]

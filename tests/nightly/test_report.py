@@ -130,6 +130,44 @@ def test_what_was_not_judged_is_told_beside_the_outcome() -> None:
     )
 
 
+def test_what_was_not_judged_is_told_in_short_and_with_its_stacks() -> None:
+    gates = [Finding(code=f"gate-{number}", verdict=Verdict.SKIP, summary="no GPU") for number in range(9)]
+    quick = Finding(code="rebuild-reproduces", verdict=Verdict.SKIP, summary="not rebuilt: a quick night")
+    stacks = [
+        _stack("a", "unchanged", *gates),
+        _stack("b", "unchanged", SAME),
+        _stack("c", "unchanged", quick),
+        *(_stack(f"d{number}", "unchanged", *gates) for number in range(5)),
+    ]
+    last = render_night(night(*stacks), colour=False).splitlines()[-1]
+    assert last.partition("; ")[2] == (
+        "not complete: gate-0, gate-1, gate-2 and 6 more not judged in a, d0, d1, d2 and 2 more; "
+        "rebuild-reproduces not judged in c"
+    )
+    last = render_night(night(*stacks), colour=False, verbose=True).splitlines()[-1]
+    assert ", ".join(gate.code for gate in gates) in last, "a person who asks hears all"
+
+
+def test_an_image_that_moved_is_told_whatever_the_outcome_is() -> None:
+    moved = MOVED.model_copy(update={"code": "external-moved", "summary": "its tag is another image now"})
+    told = "WARN external-moved: its tag is another image now"
+    for verbose in (False, True):
+        shown = render_night(night(_stack("s", "not-judged", moved, DOWN)), colour=False, verbose=verbose)
+        assert shown.count(told) == 1
+    assert told not in render_night(night(_stack("s", "drift", moved)), colour=False)
+
+
+@pytest.mark.parametrize(
+    ("what", "summary"),
+    [
+        ("the lock is not valid", "The lock is not valid."),
+        ("a-1.0.whl has 2 bytes; was it edited by hand?", "a-1.0.whl has 2 bytes; was it edited by hand?"),
+    ],
+)
+def test_an_error_becomes_a_sentence_and_names_stay_as_they_are_written(what: str, summary: str) -> None:
+    assert finding_of_error(LockError(what, code="lock-invalid"), subject="a").summary == summary
+
+
 def test_reports_are_named_from_where_the_reader_is() -> None:
     stack = _stack("s", "drift", DIFFERS, reports={"drift.md": "../kept/n/s/drift.md"})
     shown = render_night(night(stack), colour=False, verbose=True, folder=Path("out/page"))
