@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
+from stackbuild.counting import some_of
 from stackbuild.findings import Finding, Verdict
 from stackbuild.reports.document import StackRow
 from stackbuild.reports.interface import Report
@@ -24,6 +25,7 @@ _STYLES = {
     Verdict.SKIP: "dim",
 }
 _LONGEST_DETAIL_LINES = 12
+_MOST_GAPS = 12  # a run that never began has them all
 # Details that are text a person wants to read; the rest is for machines and stays in JSON.
 _SHOWN_DETAILS = ("traceback", "output", "log_lines", "engine", "log", "problems")
 
@@ -77,7 +79,7 @@ def _print_stack(console: Console, stack: Sequence[StackRow]) -> None:
 
 
 def _without_repeated_skips(findings: Sequence[Finding]) -> list[Finding]:
-    """One line for all SKIPs of one reason: what was not judged is listed at the end anyway."""
+    """One line for all SKIPs of one reason: what was not judged is named at the end anyway."""
     reasons = Counter(finding.summary for finding in findings if finding.verdict is Verdict.SKIP)
     shown: list[Finding] = []
     told: set[str] = set()
@@ -131,7 +133,9 @@ def _lines(value: object) -> Sequence[str]:
 def _print_gaps(console: Console, report: Report, *, verbose: bool) -> None:
     missing = not_judged(report.findings)
     if missing:
-        console.print(Text(f"complete: false; not judged: {', '.join(missing)}"))
+        most = len(missing) if verbose else _MOST_GAPS
+        more = " (-v lists them)" if len(missing) > most else ""
+        console.print(Text(f"complete: false; not judged: {some_of(missing, most)}{more}"))
     elif report.complete:
         console.print(Text("complete: true"))
     idle = not_applicable(report.findings)

@@ -99,6 +99,15 @@ def test_what_was_not_judged_is_listed_and_repeated_reasons_are_told_once() -> N
     assert render_console(report, colour=False, verbose=True).count("it needs a GPU") == 2
 
 
+def test_of_very_much_that_was_not_judged_the_first_is_listed_and_the_rest_counted() -> None:
+    report = _report(*(_skip(f"gate-{number}") for number in range(40)))
+    told = next(line for line in render_console(report, colour=False).splitlines() if "complete:" in line)
+    assert told.startswith("complete: false; not judged: gate-0, gate-1, ")
+    assert told.endswith("gate-11 and 28 more (-v lists them)")
+    told = render_console(report, colour=False, verbose=True).splitlines()[-1]
+    assert told.endswith("gate-38, gate-39")
+
+
 def test_verbose_shows_measurements_of_what_passed_and_idle_gates() -> None:
     text = render_console(_report(WELL, IDLE), colour=False, verbose=True)
     assert "measured: fp32 4.0e-07" in text
