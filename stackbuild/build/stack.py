@@ -19,7 +19,7 @@ from stackbuild.lock.path import lock_path
 from stackbuild.progress import Observer
 from stackbuild.site_config import SiteConfig
 from stackbuild.spec.load import LoadedSpec
-from stackbuild.spec.model import Platform
+from stackbuild.spec.model import Platform, StackSpec
 from stackbuild.store.scratch import sweep_scratch
 from stackbuild.store.store import Store
 
@@ -47,6 +47,24 @@ class BuildOptions:
     fresh: bool = False
     tags: tuple[str, ...] = ()
     platform: Platform | None = None
+
+
+def require_own(spec: StackSpec) -> None:
+    """Refuse what others built.
+
+    Args:
+        spec: The stack.
+
+    Raises:
+        UsageError: ``nothing-to-build``: an external stack.
+    """
+    if spec.external is not None:
+        raise UsageError(
+            "An external stack is built by others.",
+            code="nothing-to-build",
+            where=spec.name,
+            do=f"Verify it: stackbuild verify {spec.name}.",
+        )
 
 
 def build_stack(
@@ -80,13 +98,7 @@ def build_stack(
             cannot run what the platform's layers are made with.
     """
     spec = stack.spec
-    if spec.external is not None:
-        raise UsageError(
-            "An external stack is built by others.",
-            code="nothing-to-build",
-            where=spec.name,
-            do=f"Verify it: stackbuild verify {spec.name}.",
-        )
+    require_own(spec)
     require_current(lock, spec, stack.folder, lock_path(stack.path))
     platform = options.platform or choose_platform(spec, lock, engine.platform())
     created = created_at(lock, platform, environ)

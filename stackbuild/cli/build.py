@@ -34,7 +34,7 @@ class _Asked:
 
 @click.command("build")
 @stack_argument
-@click.option("--all", "everything", is_flag=True, help="Build all stacks of the folder.")
+@click.option("--all", "everything", is_flag=True, help="Build all stacks of the folder but external ones.")
 @click.option(
     "--verify", is_flag=True, help="Verify the image, and write report (JSON, HTML), SBOM and pin list."
 )
@@ -84,17 +84,34 @@ def command(
         parse_gpus(asked["gpus"])  # a mistake is told now, not once the image is built
     here = project()
     specs = here.stacks(stacks, everything=everything)
+    if everything:
+        specs = [path for path in specs if not _is_external(path, quiet=quiet)]
     if jobs > 1 and len(specs) > 1:
         from stackbuild.cli.build_jobs import build_in_processes
 
         rows = build_in_processes(specs, jobs, quiet=quiet, **asked)
     else:
-        rows = _build_all(here, specs, _Asked(**asked), quiet=quiet)
+        rows = _build_all(here, specs, _Asked(**asked), quiet=quiet) if specs else []
     if format_ == "json":
         write_result(json_text({"stacks": rows}), output)
     else:
         write_result("".join(_lines(row) for row in rows), output)
     click.get_current_context().exit(int(leading_exit_code(row["exit-code"] for row in rows)))
+
+
+def _is_external(path: Path, *, quiet: bool) -> bool:
+    """Whether others built the stack's image. A spec that is not valid is told where it is built."""
+    from stackbuild.cli.output import talk
+    from stackbuild.errors import SpecError
+    from stackbuild.spec.load import load_spec
+
+    try:
+        external = load_spec(path).spec.external is not None
+    except SpecError:
+        return False
+    if external and not quiet:
+        talk(f"{path.stem}: not built, since others built its image")
+    return external
 
 
 def _build_all(here: Project, specs: list[Path], asked: _Asked, *, quiet: bool) -> list[dict[str, Any]]:
@@ -116,7 +133,7 @@ def _build_one(
     import time
 
     from stackbuild.build.current_lock import current_lock
-    from stackbuild.build.stack import BuildOptions, build_stack
+    from stackbuild.build.stack import BuildOptions, build_stack, require_own
     from stackbuild.cli.output import talk
     from stackbuild.errors import InterruptedRunError, StackbuildError
     from stackbuild.spec.load import load_spec
@@ -124,6 +141,7 @@ def _build_one(
     began = time.monotonic()
     try:
         stack = load_spec(path)
+        require_own(stack.spec)
         lock = current_lock(
             stack, engine=engine, store=here.store, site=here.site, locked=asked.locked, observer=observer
         )
