@@ -94,7 +94,7 @@ def test_html_says_what_markdown_says(
     text = (folder / "out.html").read_text(encoding="utf-8")
     page = Page(text)
     assert "DRIFT: diff a.tar b.tar" in page.text
-    assert "1 package, 6 files differ; 1 may break users." in page.text
+    assert "1 package, 8 files differ; 1 may break users." in page.text
     assert "numpy" in page.text
     assert "1.26.4 2.1.0 version yes The major version of numpy moved from 1 to 2." in page.text
     assert "/srv/app/m.ini: changed content" in page.text
