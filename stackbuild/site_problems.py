@@ -18,6 +18,18 @@ _DOTTED = rf"{_KEY}(?:\s*\.\s*{_KEY})*"
 _TABLE = re.compile(rf"\s*\[\[?\s*({_DOTTED})\s*\]")
 _VALUE = re.compile(rf"\s*({_DOTTED})\s*=")
 
+# What pydantic's words for Python's types are in TOML's.
+_WANTED = {
+    "string_type": "a text",
+    "path_type": "a text",
+    "bool_type": "true or false",
+    "bool_parsing": "true or false",
+    "tuple_type": "a list",
+    "dict_type": "a table",
+    "mapping_type": "a table",
+    "model_type": "a table",
+}
+
 
 def site_problems(
     errors: Sequence[ErrorDetails], file: str, text: str, tables: Mapping[Keys, type[BaseModel]]
@@ -47,7 +59,8 @@ def site_problems(
 
 def _told(error: ErrorDetails, path: Keys, tables: Mapping[Keys, type[BaseModel]]) -> tuple[str, str]:
     if error["type"] != "extra_forbidden":
-        return f"'{'.'.join(path)}': {error['msg']}", ""
+        wanted = _WANTED.get(error["type"])
+        return f"'{'.'.join(path)}' must be {wanted}" if wanted else f"'{'.'.join(path)}': {error['msg']}", ""
     model = tables.get(path[:-1]) or tables.get((*path[:-2], "*"))
     known = [field.alias or name for name, field in model.model_fields.items()] if model else []
     where = f" in '{'.'.join(path[:-1])}'" if path[:-1] else ""

@@ -70,7 +70,9 @@ def test_the_site_file_goes_before_the_spec(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("indexes = 3\n", "indexes"),
+        ("indexes = 3\n", "'indexes' must be a table"),
+        ("store = 5\n", "'store' must be a text"),
+        ("[runners]\ncpu = 3\n", "'runners.cpu' must be a list"),
         ("[indexs]\na = 'b'\n", "indexs"),
         ("[indexes]\na = {trusted-hashes = true}\n", "exactly one"),
         ("a = [\n", "cannot be read"),
