@@ -106,7 +106,7 @@ def test_404_everywhere_is_the_code_of_the_request(server: LoopbackServer, store
     )
     assert isinstance(error, LockError)
     assert error.code == "deb-superseded"
-    assert error.detail.count("404") == 2
+    assert error.detail.count(": 404 Not Found") == 2
     assert len(server.requested("/[xy]")) == 2  # not tried again
 
 
