@@ -120,6 +120,11 @@ def build_stack(
         require_runnable(
             lock.platforms[platform], platform, engine=engine, store=store, site=site, observer=observer
         )
+        others = sorted(set(lock.platforms) - {platform})
+        if others and options.platform is None:
+            observer.note(
+                f"this builds {spec.name} for {platform}; for {', '.join(others)} build it on a machine of that platform"
+            )
         pins = pin_list(spec, lock.platforms[platform], files, lock_sha256=lock_sha256(lock))
         tags = options.tags or image_tags(pins)
         before = {ref: found.id for ref in tags if (found := engine.image(ref)) is not None}

@@ -120,6 +120,22 @@ def info(engine: Engine, ref: str) -> ImageInfo:
     return found
 
 
+def test_the_platforms_that_a_build_does_not_make_are_named(bench: Bench, busybox_image: str) -> None:
+    stack = write_stack(bench.folder, bench.name, platforms=["linux/amd64", "linux/arm64"])
+    lock = image_lock(stack, info(bench.engine, busybox_image))
+    both = lock.model_copy(
+        update={"platforms": dict.fromkeys(stack.spec.platforms, lock.platforms["linux/amd64"])}
+    )
+    notes = Notes()
+    bench.build(stack, both, observer=notes)
+    assert notes.notes == [
+        f"this builds {bench.name} for linux/amd64; for linux/arm64 build it on a machine of that platform"
+    ]
+    alone, notes = write_stack(bench.folder, bench.name), Notes()
+    bench.build(alone, image_lock(alone, info(bench.engine, busybox_image)), observer=notes)
+    assert notes.notes == []
+
+
 def test_files_and_user_and_configuration(bench: Bench, busybox_image: str) -> None:
     (bench.folder / "app").mkdir()
     (bench.folder / "app" / "run.sh").write_text("echo it runs as $(id -u) in $(pwd)\n")
