@@ -75,6 +75,22 @@ def bootstrap_key(debs: Sequence[LockedDeb], suite: str, sources: str) -> str:
     return layer_key("bootstrap", _VERSION, [packages, suite, sources, DPKG_CONFIGURATION, MTIME])
 
 
+def mmdebstrap_program() -> str:
+    """Where mmdebstrap is.
+
+    Raises:
+        NotJudgedError: ``mmdebstrap-missing``.
+    """
+    program = shutil.which("mmdebstrap")
+    if program is None:
+        raise NotJudgedError(
+            "mmdebstrap, which makes the bootstrapped base, is not installed",
+            code="mmdebstrap-missing",
+            do="Run: apt-get install mmdebstrap (with sudo).",
+        )
+    return program
+
+
 def bootstrap_rootfs(debs: Sequence[LocalDeb], suite: str, sources: str, sink: Sink) -> FileTree:
     """Write the root file system of exactly these debs as one tar; no network is used.
 
@@ -93,13 +109,7 @@ def bootstrap_rootfs(debs: Sequence[LocalDeb], suite: str, sources: str, sink: S
         NotJudgedError: ``foreign-architecture``: this machine cannot run the debs' programs.
         BuildError: ``bootstrap-failed``, with the last lines; ``disk-full``; ``machine-secret``.
     """
-    program = shutil.which("mmdebstrap")
-    if program is None:
-        raise NotJudgedError(
-            "mmdebstrap, which makes the bootstrapped base, is not installed",
-            code="mmdebstrap-missing",
-            do="Run: apt-get install mmdebstrap (with sudo).",
-        )
+    program = mmdebstrap_program()
     with (
         disk_full_as_error(Path(tempfile.gettempdir())),
         scratch_folder() as scratch,

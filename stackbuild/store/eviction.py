@@ -96,8 +96,7 @@ def _evict(root: Path, max_bytes: int | None) -> Evicted:
         for path, status in _files(root / "records"):
             path.unlink(missing_ok=True)
             files, removed = files + 1, removed + status.st_size
-    growing = _files(root / "partial")
-    entries = [*_files(root / "blobs"), *_files(root / "layers", suffix=".tar"), *growing]
+    entries = [*_files(root / "blobs"), *_files(root / "layers", suffix=".tar"), *_files(root / "partial")]
     left = sum(status.st_size for _, status in entries)
     for path, status in sorted(entries, key=lambda found: (found[1].st_atime_ns, str(found[0]))):
         if max_bytes is not None and left <= max_bytes:
@@ -105,10 +104,9 @@ def _evict(root: Path, max_bytes: int | None) -> Evicted:
         if path.parent.name == "partial":
             if not _removed_idle(path):
                 continue
-        elif path.suffix == ".tar":
-            path.with_suffix(".json").unlink(missing_ok=True)
-            path.unlink(missing_ok=True)
         else:
+            if path.suffix == ".tar":
+                path.with_suffix(".json").unlink(missing_ok=True)
             path.unlink(missing_ok=True)
         files, removed, left = files + 1, removed + status.st_size, left - status.st_size
     return Evicted(files, removed, left)

@@ -91,21 +91,15 @@ class Store:
             LockError: The content has another hash (code ``artifact-changed``); nothing is kept.
             BuildError: The disk is full (code ``disk-full``); nothing is kept.
         """
-        with self._new_file() as (stream, path):
-            digest = hashlib.sha256()
-            for chunk in chunks:
-                digest.update(chunk)
-                stream.write(chunk)
-            stream.flush()
-            got = digest.hexdigest()
-            if sha256 is not None and got != sha256:
+        with self.temporary(chunks) as written:
+            if sha256 is not None and written.sha256 != sha256:
                 raise LockError(
-                    f"the content has sha256 {got}, wanted {sha256}",
+                    f"the content has sha256 {written.sha256}, wanted {sha256}",
                     code="artifact-changed",
                     where=str(self.root),
                 )
-            self._commit(path, self._blob_path(got))
-        return got
+            self._commit(written.path, self._blob_path(written.sha256))
+        return written.sha256
 
     @contextmanager
     def temporary(self, chunks: Iterable[bytes]) -> Iterator[TemporaryFile]:

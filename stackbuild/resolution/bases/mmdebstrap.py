@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from collections.abc import Iterable
 from dataclasses import replace
 
 from stackbuild.errors import NotJudgedError
+from stackbuild.layers.bootstrap import mmdebstrap_program
 from stackbuild.resolution.debs.apt_sources import AptRepository, parse_sources
 
 _MARK = "stackbuild-sources"
@@ -29,14 +29,14 @@ def mmdebstrap_repositories(suite: str) -> tuple[AptRepository, ...]:
     Raises:
         NotJudgedError: ``mmdebstrap-missing``, ``bootstrap-not-permitted``.
     """
-    program = shutil.which("mmdebstrap")
-    if program is None:
-        raise NotJudgedError(
-            "mmdebstrap, which makes the bootstrapped base, is not installed",
-            code="mmdebstrap-missing",
-            do="Run: apt-get install mmdebstrap (with sudo).",
-        )
-    command = [program, "--variant=minbase", "--format=null", f"--setup-hook={_HOOK}", suite, "/dev/null"]
+    command = [
+        mmdebstrap_program(),
+        "--variant=minbase",
+        "--format=null",
+        f"--setup-hook={_HOOK}",
+        suite,
+        "/dev/null",
+    ]
     try:
         done = subprocess.run(
             command,

@@ -9,7 +9,7 @@ from stackbuild.scan.readers.stated_components import (
     StatedComponent,
     component_rows,
     objects_at,
-    sha256_of,
+    stated_sha256,
     text_at,
     texts_at,
 )
@@ -76,12 +76,7 @@ def _needs(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _sha256(component: Mapping[str, Any]) -> str:
-    stated = (
-        sha256_of(text_at(entry, "content"))
-        for entry in objects_at(component, "hashes")
-        if entry.get("alg") == "SHA-256"
-    )
-    return next((value for value in stated if value), "")
+    return stated_sha256(objects_at(component, "hashes"), algorithm=("alg", "SHA-256"), value="content")
 
 
 def _licences(component: Mapping[str, Any]) -> list[str]:

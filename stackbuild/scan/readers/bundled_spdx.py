@@ -16,7 +16,7 @@ from stackbuild.scan.readers.stated_components import (
     beside_the_distribution,
     component_rows,
     objects_at,
-    sha256_of,
+    stated_sha256,
     text_at,
     texts_at,
 )
@@ -119,12 +119,9 @@ def _purl(package: Mapping[str, Any]) -> str:
 
 
 def _sha256(package: Mapping[str, Any]) -> str:
-    stated = (
-        sha256_of(text_at(entry, "checksumValue"))
-        for entry in objects_at(package, "checksums")
-        if entry.get("algorithm") == "SHA256"
+    return stated_sha256(
+        objects_at(package, "checksums"), algorithm=("algorithm", "SHA256"), value="checksumValue"
     )
-    return next((value for value in stated if value), "")
 
 
 def _licences(package: Mapping[str, Any], named: Mapping[str, str]) -> Iterator[str]:

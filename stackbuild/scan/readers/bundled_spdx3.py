@@ -13,7 +13,7 @@ from stackbuild.scan.readers.stated_components import (
     beside_the_distribution,
     component_rows,
     objects_at,
-    sha256_of,
+    stated_sha256,
     text_at,
     text_of,
     texts_at,
@@ -134,12 +134,9 @@ def _purl(package: Mapping[str, Any]) -> str:
 
 
 def _sha256(package: Mapping[str, Any]) -> str:
-    stated = (
-        sha256_of(text_at(entry, "hashValue"))
-        for entry in objects_at(package, "verifiedUsing")
-        if entry.get("algorithm") == "sha256"
+    return stated_sha256(
+        objects_at(package, "verifiedUsing"), algorithm=("algorithm", "sha256"), value="hashValue"
     )
-    return next((value for value in stated if value), "")
 
 
 def _licences(elements: Sequence[Mapping[str, Any]], relations: Sequence[_Relation]) -> dict[str, str]:

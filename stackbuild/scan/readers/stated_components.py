@@ -113,7 +113,14 @@ def texts_at(value: Mapping[str, Any], key: str) -> list[str]:
     return [text_of(entry) for entry in listed if isinstance(entry, str)] if isinstance(listed, list) else []
 
 
-def sha256_of(stated: str) -> str:
-    """A hash in lower-case hex; empty for what is no SHA-256."""
-    value = stated.lower()
-    return value if len(value) == 64 and not value.strip(_HEX) else ""
+def stated_sha256(hashes: Iterable[Mapping[str, Any]], *, algorithm: tuple[str, str], value: str) -> str:
+    """The first SHA-256 among the hashes of a component, in lower-case hex; empty for none that is one.
+
+    Args:
+        hashes: As the document has them.
+        algorithm: The key that names a hash's algorithm, and SHA-256 in this format's words.
+        value: The key of the hash itself.
+    """
+    key, sha256 = algorithm
+    stated = (text_at(entry, value).lower() for entry in hashes if entry.get(key) == sha256)
+    return next((text for text in stated if len(text) == 64 and not text.strip(_HEX)), "")
